@@ -1,0 +1,24 @@
+"""FIRM, the feature importance ranking measure: how far does the expected score move with a feature?
+
+>>> import firmlib
+>>> truth_table = [[0, 0], [0, 1], [1, 0], [1, 1]]
+>>> firmlib.firm([0, 0, 0, 1], truth_table, method="discrete").importances  # x0 and x1
+array([0.25, 0.25])
+"""
+
+from firmlib import binary, features, normal, scores
+from firmlib.estimators import ConditionalScore
+from firmlib.measure import FirmResult, conditional_expected_score, firm
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConditionalScore",
+    "FirmResult",
+    "binary",
+    "conditional_expected_score",
+    "features",
+    "firm",
+    "normal",
+    "scores",
+]

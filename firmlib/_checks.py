@@ -1,0 +1,99 @@
+"""Checks of what users pass in: every message names the argument, the value and what was expected."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+MEMORY_LIMIT = 8 * 2**30
+"""Bytes above which an array is refused before it is allocated."""
+
+
+def check_option(name: str, value: object, options: Iterable[str]) -> None:
+    """Raise unless `value` is one of `options`."""
+    options = list(options)
+    if value not in options:
+        raise ValueError(f"{name}={value!r} is unknown; expected one of {options}")
+
+
+def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
+    """Return `value` as a float array of finite numbers with `ndim` axes (and `shape`, None = any)."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must hold numbers, got {type(value).__name__}: {error}"
+        ) from error
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, got shape {array.shape}")
+    if shape and any(e is not None and e != a for e, a in zip(shape, array.shape, strict=True)):
+        wanted = tuple("any" if e is None else e for e in shape)
+        raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, got shape {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        where = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
+        raise ValueError(
+            f"{name} must be finite, got {bad.size} NaN or inf, the first ({array[where]}) at {where}"
+        )
+    return array
+
+
+def check_probability(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a float array of any shape with entries in [0, 1]."""
+    array = np.asarray(value, dtype=float)
+    bad = array[~((array >= 0) & (array <= 1))]
+    if bad.size:
+        raise ValueError(f"{name} must lie in [0, 1], got {bad.flat[0]}")
+    return array
+
+
+def check_weights(name: str, value: ArrayLike | None, n: int) -> np.ndarray:
+    """Return `n` non-negative weights with a positive sum; None means ones."""
+    if value is None:
+        return np.ones(n)
+    weights = check_array(name, value, 1, (n,))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"{name} must not be negative, got {weights[row]} at row {row}")
+    if weights.sum() == 0:
+        raise ValueError(f"{name} must not all be zero")
+    return weights
+
+
+def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.ndarray:
+    """Return `value` as a symmetric positive semi-definite matrix of order `d`."""
+    cov = check_array(name, value, 2, None if d is None else (d, d))
+    if cov.shape[0] != cov.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {cov.shape}")
+    asymmetry = np.abs(cov - cov.T).max()
+    scale = np.abs(cov).max()
+    if asymmetry > 1e-8 * scale:
+        raise ValueError(f"{name} must be symmetric, got entries that differ by {asymmetry:.3g}")
+    cov = (cov + cov.T) / 2
+    smallest = np.linalg.eigvalsh(cov)[0]
+    if smallest < -1e-8 * scale:
+        raise ValueError(
+            f"{name} must be positive semi-definite, got the eigenvalue {smallest:.3g}"
+        )
+    return cov
+
+
+def check_binary(name: str, value: ArrayLike, low: float, high: float) -> np.ndarray:
+    """Return `value` as a float matrix whose entries are all `low` or `high`."""
+    array = check_array(name, value, 2)
+    bad = array[(array != low) & (array != high)]
+    if bad.size:
+        raise ValueError(f"{name} must hold only {low:g} and {high:g}, got {bad[0]:g}")
+    return array
+
+
+def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
+    """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
+    size = itemsize * int(np.prod([int(n) for n in shape], dtype=object))
+    if size > MEMORY_LIMIT:
+        raise ValueError(
+            f"{name} of shape {shape} would take {size / 2**30:.1f} GiB, "
+            f"more than the {MEMORY_LIMIT / 2**30:.0f} GiB allowed"
+        )
