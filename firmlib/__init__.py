@@ -1,4 +1,4 @@
-"""FIRM, the feature importance ranking measure: how far does the expected score move with a feature?
+"""FIRM, the feature importance ranking measure: how the expected score moves with a feature.
 
 >>> import firmlib
 >>> truth_table = [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -12,8 +12,20 @@ from firmlib.measure import FirmResult, conditional_expected_score, firm
 
 __version__ = "0.1.0"
 
+
+def __getattr__(name: str) -> object:
+    """Import the pictures when they are first asked for: matplotlib is an extra."""
+    if name in ("ConditionalScoreDisplay", "FirmDisplay"):
+        from firmlib import display
+
+        return getattr(display, name)
+    raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
+
+
 __all__ = [
     "ConditionalScore",
+    "ConditionalScoreDisplay",
+    "FirmDisplay",
     "FirmResult",
     "binary",
     "conditional_expected_score",

@@ -1,4 +1,4 @@
-"""Checks of what users pass in: every message names the argument, the value and what was expected."""
+"""Checks of input; every message names the argument, the value and what was expected."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
 
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
-    """Return `value` as a float array of finite numbers with `ndim` axes (and `shape`, None = any)."""
+    """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
@@ -35,7 +35,7 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     if bad.size:
         where = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
         raise ValueError(
-            f"{name} must be finite, got {bad.size} NaN or inf, the first ({array[where]}) at {where}"
+            f"{name} must be finite, got {bad.size} NaN or inf, the first {array[where]} at {where}"
         )
     return array
 

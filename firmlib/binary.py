@@ -170,7 +170,8 @@ def firm_conjunctions(
     check_memory("the table of conjunctions", (d, d, 2, 2))
     p = w / w.sum()
     r = np.zeros(n) if np.ptp(s) == 0 else s - p @ s
-    Z = np.hstack([X == low, X == high]).astype(float)
+    upper = (high == X).astype(float)
+    Z = np.hstack([1 - upper, upper])
     P = Z.T @ (p[:, None] * Z)
     R = Z.T @ ((p * r)[:, None] * Z)
     root = np.sqrt(np.clip(P * (1 - P), 0, None))

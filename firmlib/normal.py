@@ -52,8 +52,8 @@ def firm_taylor(
 ) -> np.ndarray:
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
-    Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean: what `firm_linear` gives
-    for the tangent plane. Exact for linear s; see `firm_rbf` for how far off it can be.
+    Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean: what `firm_linear`
+    gives for the tangent plane. Exact for linear s; see `firm_rbf` for how far off it can be.
 
     Parameters
     ----------
@@ -94,15 +94,17 @@ def firm_rbf(
     *,
     directions: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Exact FIRM of a Gaussian-kernel machine s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b.
+    """Exact FIRM of a Gaussian-kernel machine.
+
+    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b.
 
     Given a'X = t, X is normal with mean mu + g tau, where tau = t - a'mu, v = a'Sigma a and
     g = Sigma a / v, and covariance Sigma - v g g'. Put A = gamma^2/2 I + Sigma - v g g'; then
 
         q_a(t) = |2A / gamma^2|^(-1/2) sum_i alpha_i exp(-(r_i - 2 l_i tau + h tau^2) / 2),
 
-    r_i = c_i' A^-1 c_i, l_i = g' A^-1 c_i, h = g' A^-1 g, c_i = x_i - mu. Its mean and variance over
-    tau ~ N(0, v) are Gaussian integrals again: with u = h v and e_i = E[i-th term],
+    r_i = c_i' A^-1 c_i, l_i = g' A^-1 c_i, h = g' A^-1 g, c_i = x_i - mu. Its mean and variance
+    over tau ~ N(0, v) are Gaussian integrals again: with u = h v and e_i = E[i-th term],
 
         Var q = sum_ij e_i e_j (exp(delta_ij) - 1),
         delta_ij = log(1 + u^2 / (1 + 2u)) / 2

@@ -1,4 +1,4 @@
-"""The score s(x): an estimator, a callable or a vector; exact gradients of kernel machines (eq. 1, 2)."""
+"""The score s(x): an estimator, a callable or a vector; exact gradients (eq. 1 and 2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

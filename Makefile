@@ -1,0 +1,66 @@
+# The front door. Everything runs in .venv, made here from requirements.lock; nothing is written
+# outside this folder.
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+BIN := .venv/bin
+# Set up again when the lock, the package's metadata or the place of this folder changes.
+READY := .venv/ready-$(shell (pwd; cat requirements.lock pyproject.toml) | cksum | cut -d' ' -f1)
+
+# Keep the settings, kernels and caches of whoever runs this out of it, and ours out of theirs.
+export JUPYTER_CONFIG_DIR := $(CURDIR)/.venv/jupyter/config
+export JUPYTER_DATA_DIR := $(CURDIR)/.venv/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/.venv/jupyter/runtime
+export IPYTHONDIR := $(CURDIR)/.venv/ipython
+export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
+export PYTHONNOUSERSITE := 1
+unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT
+
+.PHONY: help setup reproduce accept test lint format lab lock clean
+.DEFAULT_GOAL := help
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(READY)  ## make .venv (the other targets do so by themselves)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v[:2] == (3, 11) else f"Python 3.11 is needed, but $(PYTHON) is {v[0]}.{v[1]}; run make PYTHON=/path/to/python3.11")'
+	@echo "Setting up .venv from requirements.lock (once, some two minutes) ..."
+	@rm -rf .venv && $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation --editable .
+	@# Build the font cache now and keep the kernel's log to errors: neither belongs in a notebook.
+	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null
+	@mkdir -p $(IPYTHONDIR)/profile_default
+	@echo 'c.IPKernelApp.log_level = 40' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
+	@touch $@
+
+reproduce: $(READY)  ## execute every notebook into build/ and compare with what is committed
+	@$(BIN)/python -m workflow.reproduce
+
+accept: $(READY)  ## take over what reproduce made, README's table of claims included
+	@$(BIN)/python -m workflow.accept
+
+test: $(READY)  ## test firmlib and the notebooks' outputs
+	@rm -rf build/test
+	FIRMLIB_OUTPUT=$(CURDIR)/build/test $(BIN)/python -m pytest -q --nbval --nbval-current-env \
+	  --nbval-sanitize-with=tests/sanitize.cfg --nbval-cell-timeout=300 -o filterwarnings=default notebooks
+	FIRMLIB_FRESH=$(CURDIR)/build/test $(BIN)/python -m pytest -q
+
+lint: $(READY)  ## check style with ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)  ## let ruff put the style right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lab: $(READY)  ## open JupyterLab on the notebooks
+	$(BIN)/python -m jupyterlab notebooks
+
+lock:  ## resolve requirements.lock again from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url --quiet --output-file requirements.lock
+
+clean:  ## remove .venv, build/ and caches
+	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

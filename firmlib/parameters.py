@@ -1,0 +1,56 @@
+"""Checks of a notebook's parameters, with messages for people who set them through papermill."""
+
+from typing import Any
+
+from firmlib._checks import check_option
+
+
+def require(
+    name: str,
+    value: Any,
+    kind: type,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    options: tuple | None = None,
+) -> None:
+    """Raise unless a parameter has the right type and lies within its bounds.
+
+    Parameters
+    ----------
+    name, value
+        The parameter.
+    kind : {int, float, bool, str, list}
+        An int will do where a float is wanted.
+    low, high : float, optional
+        Bounds, included; of every entry in the case of a list.
+    options : tuple, optional
+        What it may be.
+
+    Examples
+    --------
+    >>> from firmlib.parameters import require
+    >>> require("n", 100, int, low=10)
+    >>> require("flag", "false", bool)
+    Traceback (most recent call last):
+    ...
+    ValueError: parameter flag='false' is text, expected bool; papermill takes it as -y "flag: false"
+    """
+    accepted = (int, float) if kind is float else kind
+    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+        hint = ""
+        if isinstance(value, str):
+            hint = f'; papermill takes it as -y "{name}: {value}"'
+        given = "text" if isinstance(value, str) else type(value).__name__
+        raise ValueError(
+            f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}"
+        )
+    if kind is list and not value:
+        raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
+    for entry in value if kind is list else [value]:
+        if (low is not None and not entry >= low) or (high is not None and not entry <= high):
+            bounds = f"at least {low}" if high is None else f"between {low} and {high}"
+            bounds = f"at most {high}" if low is None else bounds
+            raise ValueError(f"parameter {name}={value!r} must be {bounds}")
+        if options is not None:
+            check_option(f"parameter {name}", entry, options)

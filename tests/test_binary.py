@@ -1,0 +1,227 @@
+"""Closed forms for binary features, against enumeration of everything that can happen."""
+
+from itertools import combinations, product
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from firmlib import features, firm
+from firmlib.binary import (
+    firm_binary,
+    firm_conjunctions,
+    firm_empirical,
+    firm_from_poim,
+    firm_uniform,
+    firm_uniform_conjunction,
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(2)
+
+
+def definition(s, f, p):
+    """Signed Q of an indicator f: +-sd of E[s | f], by sums over all outcomes."""
+    p = np.asarray(p) / np.sum(p)
+    s, f = np.asarray(s, dtype=float), np.asarray(f)
+    mean = sum(p * s)
+    variance, q = 0.0, {}
+    for value in (0, 1):
+        here = sum(p[f == value])
+        if here > 0:
+            q[value] = sum(p[f == value] * s[f == value]) / here
+            variance += here * (q[value] - mean) ** 2
+    return sqrt(variance) * (1 if q.get(1, mean) >= q.get(0, mean) else -1)
+
+
+# One binary feature
+
+
+@pytest.mark.parametrize("p_a", [0, 0.01, 0.5, 0.7, 1])
+def test_firm_binary_is_the_definition(p_a):
+    q_a, q_b = 3.0, -1.5
+    mean = p_a * q_a + (1 - p_a) * q_b
+    sd = sqrt(p_a * (q_a - mean) ** 2 + (1 - p_a) * (q_b - mean) ** 2)
+    np.testing.assert_allclose(firm_binary(q_a, q_b, p_a), sd, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(firm_binary(q_b, q_a, p_a), -sd, rtol=1e-12, atol=1e-15)
+
+
+def test_firm_binary_broadcasts():
+    Q = firm_binary([[1.0], [2.0]], 0.0, [0.5, 0.2, 1.0])
+    np.testing.assert_allclose(Q, [[0.5, 0.4, 0], [1.0, 0.8, 0]])
+
+
+# Uniform {-1, +1}^d
+
+CUBE = np.array(list(product([-1, 1], repeat=5)))
+WEIGHTS = np.array([1.5, -2.0, 0.25, 0.0, 3.0])
+SCORE = CUBE @ WEIGHTS + 0.7
+
+
+def test_firm_uniform():
+    np.testing.assert_array_equal(firm_uniform(WEIGHTS), WEIGHTS)
+    by_table = firm(SCORE, CUBE, method="discrete").importances
+    np.testing.assert_allclose(by_table, WEIGHTS, rtol=1e-12, atol=1e-15)
+    for j in range(5):
+        Q = definition(SCORE, CUBE[:, j] == 1, np.ones(32))
+        np.testing.assert_allclose(firm_uniform(WEIGHTS)[j], Q, rtol=1e-12, atol=1e-15)
+
+
+def conjunctions(order):
+    """All ways to give `order` of 5 variables a value."""
+    for js in combinations(range(5), order):
+        for signs in product([-1, 1], repeat=order):
+            yield dict(zip(js, signs, strict=True))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_firm_uniform_conjunction(order):
+    chosen = list(conjunctions(order))
+    values = np.zeros((len(chosen), 5))
+    for row, conjunction in zip(values, chosen, strict=True):
+        row[list(conjunction)] = list(conjunction.values())
+    Q = firm_uniform_conjunction(WEIGHTS, values)
+    expected = [
+        definition(SCORE, [all(x[j] == v for j, v in c.items()) for x in CUBE], np.ones(32))
+        for c in chosen
+    ]
+    np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
+    by_table = firm(SCORE, CUBE, [features.conjunction(c) for c in chosen], method="discrete")
+    np.testing.assert_allclose(Q, by_table.importances, rtol=1e-12, atol=1e-14)
+
+
+def test_pairs_are_the_papers():
+    np.testing.assert_allclose(
+        firm_uniform_conjunction([2.0, 5.0], [[1, 1], [1, -1]]), np.array([7, -3]) / sqrt(3)
+    )
+
+
+# Empirical distribution of +-1 rows
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_firm_empirical(rng, weighted):
+    X = np.where(rng.random((50, 4)) < [0.3, 0.9, 0.2, 0.6], 1, -1)
+    X[:, 3] = np.where(rng.random(50) < 0.8, X[:, 0], X[:, 3])  # correlated, and unbalanced
+    w = np.array([1.0, -2.0, 0.5, 3.0])
+    weights = rng.random(50) if weighted else None
+    Q = firm_empirical(w, X, sample_weight=weights)
+    p = np.ones(50) if weights is None else weights
+    expected = [definition(X @ w, X[:, j] == 1, p) for j in range(4)]
+    assert X.sum(axis=0).all()  # no column is balanced
+    np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
+    by_rows = firm(X @ w, X, method="discrete", sample_weight=weights)
+    np.testing.assert_allclose(Q, by_rows.importances, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [3, 10, 49])
+def test_firm_empirical_of_a_constant_column_is_exactly_zero(rng, n):
+    X = np.where(rng.random((n, 3)) < 0.5, 1, -1)
+    X[:, 1], X[:, 2] = 1, -1
+    for weights in (None, rng.random(n)):
+        assert not firm_empirical([0.1, 0.2, 0.3], X, sample_weight=weights)[1:].any()
+
+
+def test_firm_empirical_weights_are_repetition(rng):
+    X = np.where(rng.random((20, 3)) < 0.4, 1, -1)
+    counts = rng.integers(0, 4, 20)
+    np.testing.assert_allclose(
+        firm_empirical([1, 2, 3], X, sample_weight=counts),
+        firm_empirical([1, 2, 3], np.repeat(X, counts, axis=0)),
+        rtol=1e-12,
+    )
+
+
+# All pairs of literals
+
+
+@pytest.mark.parametrize("coding", [(0, 1), (-1, 1), (2.5, 7.25)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_firm_conjunctions(rng, coding, weighted):
+    bits = (rng.random((40, 4)) < [0.5, 0.8, 0.3, 0.5]).astype(int)
+    X = np.take(coding, bits)
+    s = rng.normal(size=40) + bits[:, 0] * bits[:, 1]
+    weights = rng.random(40) if weighted else None
+    Q = firm_conjunctions(s, X, sample_weight=weights)
+    assert Q.shape == (4, 4, 2, 2)
+    for j, k, a, b in product(range(4), range(4), range(2), range(2)):
+        if j == k and a != b:
+            assert Q[j, k, a, b] == 0  # x_j and not x_j: never true
+            continue
+        conjunction = features.conjunction({j: coding[a], k: coding[b]})
+        result = firm(s, X, conjunction, method="discrete", sample_weight=weights)
+        np.testing.assert_allclose(Q[j, k, a, b], result.importances[0], rtol=1e-10, atol=1e-14)
+
+
+def test_firm_conjunctions_by_enumeration():
+    """x0 and not x1, on a product distribution over all 2^3 vectors."""
+    X = np.array(list(product([0, 1], repeat=3)))
+    p = np.prod(np.where(X, [0.2, 0.5, 0.9], [0.8, 0.5, 0.1]), axis=1)
+    s = X @ [1.0, 2.0, -3.0] + X[:, 0] * X[:, 2]
+    Q = firm_conjunctions(s, X, sample_weight=p)
+    for j, k, a, b in product(range(3), range(3), range(2), range(2)):
+        expected = definition(s, (X[:, j] == a) & (X[:, k] == b), p)
+        np.testing.assert_allclose(Q[j, k, a, b], expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 10, 49, 1000])
+def test_what_is_always_or_never_true_has_importance_exactly_zero(rng, n):
+    X = (rng.random((n, 3)) < 0.5).astype(int)
+    X[:2, 1] = 0, 1
+    X[:, 0], X[:, 2] = 1, 0
+    Q = firm_conjunctions(rng.normal(size=n), X)
+    assert not Q[0, 0].any()  # always (1, 1) and never
+    assert not Q[2, 2].any()
+    assert not Q[0, 2].any()  # x0 = 1 and x2 = 0 always
+    assert Q[0, 1, 1, 1] != 0
+    np.testing.assert_allclose(Q[0, 1, 1], np.diag(Q[1, 1]), rtol=1e-12)
+
+
+def test_firm_conjunctions_of_a_table_that_is_all_the_same(rng):
+    assert not firm_conjunctions(rng.normal(size=6), np.ones((6, 2))).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_firm_conjunctions_of_a_constant_score_is_exactly_zero(seed):
+    """Constant where the weight is positive, that is."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2, (9, 3))
+    score, weights = np.full(9, 0.1), random.random(9)
+    assert not firm_conjunctions(score, X, sample_weight=weights).any()
+    score[0], weights[0] = 3.0, 0.0
+    assert not firm_conjunctions(score, X, sample_weight=weights).any()
+
+
+# POIMs
+
+
+def test_firm_from_poim_by_all_sequences(rng):
+    """64 sequences of length 3, a product distribution, an arbitrary score."""
+    letters = np.array([[0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.4, 0.1], [0.7, 0.1, 0.1, 0.1]])
+    sequences = np.array(list(product(range(4), repeat=3)))
+    p = np.prod([letters[j, sequences[:, j]] for j in range(3)], axis=0)
+    assert abs(p.sum() - 1) < 1e-12
+    s = rng.normal(size=64)
+    for k in (1, 2, 3):
+        for j in range(3 - k + 1):
+            for z in product(range(4), repeat=k):
+                occurs = (sequences[:, j : j + k] == z).all(axis=1)
+                poim = p[occurs] @ s[occurs] / p[occurs].sum() - p @ s
+                expected = definition(s, occurs, p)
+                np.testing.assert_allclose(
+                    firm_from_poim(poim, p[occurs].sum()), expected, rtol=1e-10
+                )
+
+
+def test_firm_from_poim_where_a_string_is_impossible_or_certain():
+    np.testing.assert_array_equal(firm_from_poim([5.0, 0.0, 2.0], [0.0, 1.0, 0.5]), [0, 0, 2])
+
+
+def test_firm_from_poim_broadcasts_over_positions(rng):
+    poim = rng.normal(size=(6, 4))
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    Q = firm_from_poim(poim, p)
+    for j, z in product(range(6), range(4)):
+        np.testing.assert_allclose(Q[j, z], poim[j, z] * sqrt(p[z] / (1 - p[z])))

@@ -1,0 +1,148 @@
+"""Guards around the notebooks and files that nbval and the unit tests do not cover."""
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+import firmlib
+from firmlib import claims
+from workflow import ROOT
+from workflow.accept import with_table
+from workflow.compare import compare
+from workflow.reproduce import tidy
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LEDGER = json.loads((ROOT / "data" / "claims.json").read_text())
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return nbformat.read(request.param, as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_there_are_notebooks_and_figures():
+    assert NOTEBOOKS
+    assert list((ROOT / "figures").glob("*.png"))
+
+
+def test_every_code_cell_was_executed_in_order(notebook):
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_no_cell_shows_an_error_or_stderr(notebook):
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    assert outputs
+    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"]
+
+
+def test_notebooks_carry_no_traces_of_a_run(notebook):
+    assert nbformat.writes(tidy(notebook.copy())) == nbformat.writes(notebook)
+    assert str(Path.home()) not in nbformat.writes(notebook)
+
+
+def test_notebooks_have_commented_parameters_and_a_check(notebook):
+    cells = code_cells(notebook)
+    assert cells[0].metadata.get("tags") == ["parameters"]
+    for line in cells[0].source.splitlines():
+        assert re.fullmatch(r"\w+: \w+(\[\w+\])? = .+  # .+", line), line
+    names = re.findall(r"^(\w+):", cells[0].source, re.M)
+    assert set(re.findall(r'require\("(\w+)"', cells[1].source)) == set(names)
+
+
+def test_recorded_claims_have_a_place_to_link_to():
+    for claim in LEDGER:
+        if claim["verdict"] != "open":
+            assert f'<a id=\\"{claim["id"]}\\"></a>' in (ROOT / claim["notebook"]).read_text()
+
+
+def test_ledger_lists_all_claims_and_none_is_open_whose_notebook_exists():
+    assert [claim["id"] for claim in LEDGER] == [claim.id for claim in claims.registry()]
+    for claim in LEDGER:
+        assert claim["verdict"] in claims.VERDICTS
+        assert (claim["verdict"] == "open") != (ROOT / claim["notebook"]).exists(), claim["id"]
+
+
+def test_readme_shows_the_ledger():
+    readme = (ROOT / "README.md").read_text()
+    assert with_table(readme, LEDGER) == readme
+
+
+def test_what_nbval_just_made_is_what_is_committed():
+    fresh = os.environ.get("FIRMLIB_FRESH")
+    if fresh is None:
+        pytest.skip("needs the outputs of nbval's run: make test")
+    made = sorted(Path(fresh, "data").glob("*.csv")) + sorted(Path(fresh, "figures").glob("*.png"))
+    committed = {p.stem for p in (ROOT / "figures").glob("*")}
+    assert {path.stem for path in made} == committed
+    assert [d for path in made for d in compare(path, ROOT / path.parent.name / path.name)] == []
+    ledger = claims.collect(Path(fresh, "claims"))
+    assert ledger == LEDGER
+
+
+def test_every_figure_comes_as_png_and_svg_with_its_data():
+    for path in (ROOT / "figures").glob("*"):
+        assert path.with_suffix(".png").exists()
+        assert path.with_suffix(".svg").exists()
+        assert (ROOT / "data" / f"{path.stem}.csv").exists()
+
+
+def locked() -> dict[str, str]:
+    lock = (ROOT / "requirements.lock").read_text()
+    return dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", lock, re.M))
+
+
+def declared() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.match(r"[\w-]+", entry)[0] for entries in lists for entry in entries}
+    return {name.lower().replace("_", "-") for name in names} - {"firmlib"}
+
+
+def test_environment_pins_what_is_declared_as_the_lock_does():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    pins = dict(d.split("=") for d in environment["dependencies"] if "=" in d)
+    assert pins.pop("python") == "3.11"
+    assert pins == {name: locked()[name] for name in declared()}
+
+
+def test_lock_has_hashes_and_no_address():
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    assert "index-url" not in lock
+    for block in re.split(r"\n(?=[a-z0-9])", lock):
+        assert "--hash=sha256:" in block, block[:80]
+
+
+def test_citation_names_this_version_and_the_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == firmlib.__version__
+    assert citation["references"][0]["title"] == "The Feature Importance Ranking Measure"
+    assert f"## [{firmlib.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_comparison_finds_a_changed_number_a_changed_picture_and_a_changed_output(tmp_path):
+    for kind, name, old, new in [
+        ("data", "definition.csv", b"a,1,3.5,", b"a,1,3.6,"),
+        ("notebooks", "01_definition.ipynb", b"Var q_f = 1001/1296", b"Var q_f = 1002/1296"),
+        ("data", "claims.json", b'"confirmed"', b'"partly"'),
+    ]:
+        committed = ROOT / kind / name
+        assert compare(committed, committed) == []
+        changed = tmp_path / name
+        changed.write_bytes(committed.read_bytes().replace(old, new, 1))
+        assert changed.read_bytes() != committed.read_bytes()
+        assert compare(changed, committed), name
+    figures = ROOT / "figures"
+    (tmp_path / "definition.png").write_bytes((figures / "stability.png").read_bytes())
+    assert compare(tmp_path / "definition.png", figures / "definition.png")
