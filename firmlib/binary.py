@@ -168,15 +168,15 @@ def firm_conjunctions(
     s = check_array("score", score, 1, (n,))
     w = check_weights("sample_weight", sample_weight, n)
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    p = w / w.sum()
-    r = np.zeros(n) if np.ptp(s) == 0 else s - p @ s
+    X, s, p = X[w > 0], s[w > 0], w[w > 0] / w.sum()
+    r = np.zeros_like(s) if np.ptp(s) == 0 else s - p @ s
     upper = (high == X).astype(float)
     Z = np.hstack([1 - upper, upper])
     P = Z.T @ (p[:, None] * Z)
     R = Z.T @ ((p * r)[:, None] * Z)
-    root = np.sqrt(np.clip(P * (1 - P), 0, None))
-    varies = root > 1e-8
-    Q = np.where(varies, R / np.where(varies, root, 1), 0)
+    variance = P * (1 - P)
+    varies = variance > 1e-12
+    Q = np.where(varies, R / np.sqrt(np.where(varies, variance, 1)), 0)
     return Q.reshape(2, d, 2, d).transpose(1, 3, 0, 2)
 
 

@@ -1,7 +1,6 @@
 """How q_f and its variance are estimated from rows (Definition 2 and the slope after it)."""
 
 from dataclasses import dataclass
-from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +71,8 @@ def estimate(
     downhill = covariance < -1e-12 * np.sqrt(z_variance * (w @ r**2) / W)
 
     if n_bins == "auto":
-        n_bins = max(2, isqrt(len(starts) if rows == "population" else int(W)))
+        size = len(starts) if rows == "population" else W
+        n_bins = max(2, int(np.sqrt(size) + 1e-9))  # the nudge: 3 x 1/3 rows are one row
     if method == "auto":
         few = rows == "population" or len(starts) <= n_bins
         method = "discrete" if few else "binned"
@@ -105,7 +105,7 @@ def _equal_frequency(n: np.ndarray, n_bins: int) -> np.ndarray:
 
 def _plug_in_bias(within: np.ndarray, n: np.ndarray, total: float) -> float:
     """Bias (sum_b v_b - v) / n of the plug-in variance; lone rows borrow the pooled v_b."""
-    paired = n >= 2
+    paired = n > 2 - 1e-9
     if not paired.any():
         raise ValueError(
             "a sample needs two rows in some level or bin of the feature to tell its effect from "

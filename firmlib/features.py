@@ -20,10 +20,10 @@ Column = int | str
 def column(X: Any, j: Column) -> np.ndarray:
     """Return column `j` of an array, a sparse matrix or a data frame, as finite numbers."""
     index = column_index(X, j)
-    if hasattr(X, "columns"):
-        values = X[X.columns[index]].to_numpy()
-    elif sparse.issparse(X):
-        values = X[:, [index]].toarray().ravel()
+    if sparse.issparse(X):
+        values = X.tocsc()[:, [index]].toarray().ravel()
+    elif hasattr(X, "columns"):
+        values = (X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]).to_numpy()
     else:
         values = np.asarray(X)[:, index]
     return check_array(f"column {column_names(X)[index]!r} of X", values, 1)

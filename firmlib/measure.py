@@ -157,7 +157,11 @@ def firm(
     )
     plug_in = options["rows"] == "population" or method == "slope"
     mean = w @ s / w.sum()
-    sd = 0.0 if np.ptp(s) == 0 else float(np.sqrt(w @ (s - mean) ** 2 / (w.sum() - (not plug_in))))
+    sd = (
+        0.0
+        if np.ptp(s[w > 0]) == 0
+        else float(np.sqrt(w @ (s - mean) ** 2 / (w.sum() - (not plug_in))))
+    )
     if standardize and sd > 0:
         s, sd = s / sd, 1.0
     functions = _named_features(X, features, feature_names)
@@ -266,9 +270,10 @@ def _named_features(
 ) -> dict[str, Feature]:
     """Return name -> function X -> (n,) for whatever `firm` accepts as features."""
     n = n_rows("X", X)
+    X = X.tocsc() if sparse.issparse(X) else X  # columns are taken from it one by one
     if features is None:
         features = range(len(column_names(X)))
-    elif isinstance(features, str | int) or callable(features):
+    elif isinstance(features, str | int | np.integer) or callable(features):
         features = [features]
     if isinstance(features, Mapping):
         pairs = [(str(name), _function(f, X)) for name, f in features.items()]

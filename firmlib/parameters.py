@@ -34,17 +34,15 @@ def require(
     >>> require("flag", "false", bool)
     Traceback (most recent call last):
     ...
-    ValueError: parameter flag='false' is text, expected bool; papermill takes it as -y "flag: false"
+    ValueError: parameter flag='false' is text, expected bool; with papermill: -y "flag: false"
     """
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         hint = ""
         if isinstance(value, str):
-            hint = f'; papermill takes it as -y "{name}: {value}"'
+            hint = f'; with papermill: -y "{name}: {value}"'
         given = "text" if isinstance(value, str) else type(value).__name__
-        raise ValueError(
-            f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}"
-        )
+        raise ValueError(f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}")
     if kind is list and not value:
         raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
     for entry in value if kind is list else [value]:

@@ -1,6 +1,6 @@
 """The score s(x): an estimator, a callable or a vector; exact gradients (eq. 1 and 2)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -85,8 +85,10 @@ def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) 
     values = np.asarray(getattr(estimator, method)(X))
     classes = list(getattr(estimator, "classes_", ()))
 
+    if values.ndim == 2 and values.shape[1] == 1 and target is None:
+        return values[:, 0]
     if method == "predict" and values.ndim == 1:
-        return _label_score(values, target)
+        return _label_score(values, target, classes)
     if values.ndim == 1:  # decision function of two classes: positive for the second
         if target is None:
             return values
@@ -112,10 +114,10 @@ def check_target(target: Any, columns: list) -> None:
         raise ValueError(f"target={target!r} is unknown; expected one of {columns}")
 
 
-def _label_score(labels: ArrayLike, target: Any) -> np.ndarray:
+def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.ndarray:
     labels = np.asarray(labels)
     if target is not None:
-        check_target(target, np.unique(labels).tolist())
+        check_target(target, classes or np.unique(labels).tolist())
         return (labels == target).astype(float)
     if labels.dtype.kind not in "biuf":
         seen = np.unique(labels.astype(str))[:5].tolist()
@@ -173,7 +175,7 @@ class KernelExpansion:
                 f"estimator={kind}(kernel={kernel!r}) is no fitted kernel machine with one of the "
                 f"kernels {sorted(_KERNELS)}"
             )
-        dual_coef = np.asarray(estimator.dual_coef_)
+        dual_coef = _dense(estimator.dual_coef_)
         if dual_coef.ndim == 2 and min(dual_coef.shape) > 1:
             raise ValueError(
                 f"estimator={kind} has several outputs, dual_coef_ of shape {dual_coef.shape}; "
@@ -183,7 +185,7 @@ class KernelExpansion:
         scale = getattr(estimator, "_gamma", estimator.gamma)
         return cls(
             dual_coef=dual_coef.ravel(),
-            centers=centers.toarray() if sparse.issparse(centers) else np.asarray(centers),
+            centers=_dense(centers),
             kernel=_KERNELS[kernel],
             scale=float(1 / centers.shape[1] if scale is None else scale),
             coef0=float(estimator.coef0),
@@ -221,6 +223,10 @@ class KernelExpansion:
                 X, self.centers, degree=self.degree, gamma=self.scale, coef0=self.coef0
             )
         return linear_kernel(X, self.centers)
+
+
+def _dense(array: Any) -> np.ndarray:
+    return array.toarray() if sparse.issparse(array) else np.asarray(array)
 
 
 _KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
@@ -261,8 +267,9 @@ def gradient(score: BaseEstimator | KernelExpansion | Callable, X: ArrayLike) ->
     if w.size != w.shape[-1]:
         raise ValueError(f"score has several outputs, coef_ of shape {w.shape}; expected one")
     X = check_array("X", X, 2, (None, w.size))
-    points = np.vstack([X, np.zeros_like(X[:1])])  # two at least, however few were asked for
-    if not np.allclose(as_score(score, points), points @ w.ravel() + score.intercept_):
+    points = np.vstack([np.zeros_like(X[:1]), X])
+    s = as_score(score, points)
+    if not np.allclose(s - s[0], points @ w.ravel()):
         raise ValueError(
             f"score={type(score).__name__} is not linear in X: its output is not X @ coef_ + b"
         )

@@ -268,13 +268,13 @@ def test_a_row_may_be_split_into_parts(n, method, rows, parts):
     assert_same_result(split, firm(S[:n], X[:n], method=method, rows=rows), rtol=1e-9)
 
 
-def test_two_rows_in_parts_are_still_a_pair():
+def test_two_rows_in_thirds_are_still_a_pair():
     levels = np.array([[0], [0], [1], [1]])
     whole = firm([0, 1, 3, 5], levels, method="discrete", rows="sample")
     thirds = firm(
         np.repeat([0, 1, 3, 5], 3),
         np.repeat(levels, 3, axis=0),
-        sample_weight=[0.7, 0.2, 0.1] * 4,
+        sample_weight=[1 / 3] * 12,
         method="discrete",
         rows="sample",
     )
