@@ -148,15 +148,35 @@ def dumps(ledger: object) -> str:
 
 
 def table(ledger: list[dict[str, str]]) -> str:
-    """Return the ledger as the Markdown table of the README."""
-    rows = ["| claim | what the paper says | what came out | verdict |", "|---|---|---|---|"]
-    for claim in ledger:
-        link = f"`{claim['id']}`"
-        if claim["verdict"] != "open":
-            link = f"[{link}]({claim['notebook']}#{claim['id']})"
-        cells = (link, claim["statement"], claim["measured"] or "–", f"**{claim['verdict']}**")
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(rows)
+    """Return the ledger as a Markdown table: what the paper says, what came out."""
+    return _markdown(
+        ("claim", "what the paper says", "what came out", "verdict"),
+        [(_link(c), c["statement"], c["measured"] or "–", f"**{c['verdict']}**") for c in ledger],
+    )
+
+
+def errata(ledger: list[dict[str, str]]) -> str:
+    """Return what is corrected as a Markdown table, printed form beside corrected form."""
+    return _markdown(
+        ("claim", "as printed", "corrected"),
+        [
+            (_link(claim), claim["expected"], claim["correction"])
+            for claim in ledger
+            if claim["verdict"] == "corrected"
+        ],
+    )
+
+
+def _link(claim: dict[str, str]) -> str:
+    if claim["verdict"] == "open":
+        return f"`{claim['id']}`"
+    return f"[`{claim['id']}`]({claim['notebook']}#{claim['id']})"
+
+
+def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in [head, *rows]]
+    escaped.insert(1, ["---"] * len(head))
+    return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
 
 
 def summary(*ids: str) -> Summary:

@@ -13,7 +13,7 @@ import yaml
 import firmlib
 from firmlib import claims
 from workflow import ROOT
-from workflow.accept import with_table
+from workflow.accept import with_tables
 from workflow.compare import compare
 from workflow.reproduce import tidy
 
@@ -75,7 +75,7 @@ def test_ledger_lists_all_claims_and_none_is_open_whose_notebook_exists():
 
 def test_readme_shows_the_ledger():
     readme = (ROOT / "README.md").read_text()
-    assert with_table(readme, LEDGER) == readme
+    assert with_tables(readme, LEDGER) == readme
 
 
 def test_what_nbval_just_made_is_what_is_committed():

@@ -11,12 +11,14 @@ from workflow import BUILD, KINDS, ROOT, SUMMARY
 README = ROOT / "README.md"
 
 
-def with_table(readme: str, ledger: list[dict[str, str]]) -> str:
-    """Return the README with its table of claims made from the ledger."""
-    between = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
-    if not between.search(readme):
-        raise ValueError("README.md has no <!-- claims --> … <!-- /claims --> to put the table in")
-    return between.sub(lambda _: claims.table(ledger) + "\n", readme)
+def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
+    """Return the README with its tables of claims and errata made from the ledger."""
+    for name, text in (("claims", claims.table(ledger)), ("errata", claims.errata(ledger))):
+        between = re.compile(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
+        if not between.search(readme):
+            raise ValueError(f"README.md has no <!-- {name} --> … <!-- /{name} --> for its table")
+        readme = between.sub(lambda _, text=text: text + "\n", readme)
+    return readme
 
 
 def main() -> int:
@@ -31,7 +33,7 @@ def main() -> int:
         for kind in KINDS
         for path in sorted((BUILD / kind).iterdir())
     }
-    changes[README] = with_table(README.read_text(), ledger).encode()
+    changes[README] = with_tables(README.read_text(), ledger).encode()
     changed = [p for p, new in changes.items() if not p.exists() or p.read_bytes() != new]
     for path in changed:
         write_atomic(path, changes[path])
