@@ -14,7 +14,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT
 
-.PHONY: help setup reproduce accept test lint format lab lock clean
+.PHONY: help setup reproduce accept test mutants lint format lab lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -46,6 +46,9 @@ test: $(READY)  ## test firmlib and the notebooks' outputs
 	  --nbval-sanitize-with=tests/sanitize.cfg --nbval-cell-timeout=300 -o filterwarnings=default notebooks
 	FIRMLIB_FRESH=$(CURDIR)/build/test $(BIN)/python -m pytest -q
 
+mutants: $(READY)  ## change printed coefficients in the notebooks; each must be noticed
+	@$(BIN)/python -m tests.mutants
+
 lint: $(READY)  ## check style with ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -57,9 +60,10 @@ format: $(READY)  ## let ruff put the style right
 lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks
 
-lock:  ## resolve requirements.lock again from pyproject.toml (needs uv)
+lock:  ## resolve requirements.lock and environment.yml again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --quiet --output-file requirements.lock
+	@$(PYTHON) -m workflow.environment > environment.yml.new && mv environment.yml.new environment.yml
 
 clean:  ## remove .venv, build/ and caches
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis

@@ -19,7 +19,10 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.asarray(value)
+        if array.dtype.kind in "mM":
+            raise TypeError(f"dates ({array.dtype})")
+        array = array.astype(float, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must hold numbers, got {type(value).__name__}: {error}"
@@ -40,10 +43,25 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     return array
 
 
+def check_number(
+    name: str, value: object, low: float = -np.inf, high: float = np.inf, *, above: bool = False
+) -> float:
+    """Return `value` as a finite number between `low` (not included if `above`) and `high`."""
+    wanted = "a finite number"
+    if np.isfinite(low):
+        wanted += f" above {low:g}" if above else f" from {low:g}"
+    if np.isfinite(high):
+        wanted += f" to {high:g}"
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and np.isfinite(value) and low <= value <= high) or (above and value == low):
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return float(value)
+
+
 def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     """Return `value` as a float array of any shape with entries in [0, 1]."""
-    array = np.asarray(value, dtype=float)
-    bad = array[~((array >= 0) & (array <= 1))]
+    array = check_array(name, value, np.ndim(value))
+    bad = array[(array < 0) | (array > 1)]
     if bad.size:
         raise ValueError(f"{name} must lie in [0, 1], got {bad.flat[0]}")
     return array
@@ -67,17 +85,22 @@ def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.nd
     cov = check_array(name, value, 2, None if d is None else (d, d))
     if cov.shape[0] != cov.shape[1]:
         raise ValueError(f"{name} must be square, got shape {cov.shape}")
-    asymmetry = np.abs(cov - cov.T).max()
-    scale = np.abs(cov).max()
-    if asymmetry > 1e-8 * scale:
-        raise ValueError(f"{name} must be symmetric, got entries that differ by {asymmetry:.3g}")
-    cov = (cov + cov.T) / 2
-    smallest = np.linalg.eigvalsh(cov)[0]
-    if smallest < -1e-8 * scale:
+    if (np.diag(cov) < 0).any():
+        raise ValueError(f"{name} must have variances >= 0, got {np.diag(cov).min():.3g}")
+    sd = np.sqrt(np.diag(cov))
+    correlation = cov / np.outer(*[np.where(sd > 0, sd, 1)] * 2)  # so that units do not matter
+    asymmetry = np.abs(correlation - correlation.T).max()
+    if asymmetry > 1e-8:
         raise ValueError(
-            f"{name} must be positive semi-definite, got the eigenvalue {smallest:.3g}"
+            f"{name} must be symmetric, got correlations that differ by {asymmetry:.3g}"
         )
-    return cov
+    smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
+    if smallest < -1e-8 or cov[sd == 0].any():
+        raise ValueError(
+            f"{name} must be positive semi-definite, but its correlations have the eigenvalue "
+            f"{smallest:.3g}"
+        )
+    return (cov + cov.T) / 2
 
 
 def check_binary(name: str, value: ArrayLike, low: float, high: float) -> np.ndarray:

@@ -89,8 +89,6 @@ def estimate(
     if rows == "sample" and method != "slope" and not flat:
         within = r - np.repeat(m, np.diff(np.r_[starts, len(r)]))
         variance -= _plug_in_bias(np.add.reduceat(w * within**2, starts), n, w @ r**2)
-    if not np.isfinite(variance):
-        raise ValueError(f"scores up to {np.abs(s).max():.3g} overflow when squared; rescale them")
     curve = ConditionalScore(t, m + mean, n / W, n, method)
     return Estimate(curve, float(variance), -1.0 if downhill else 1.0)
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from firmlib._checks import check_array
+from firmlib._checks import check_array, check_number
 
 Feature = Callable[[Any], np.ndarray]
 Column = int | str
 
 
-def column(X: Any, j: Column) -> np.ndarray:
+def column(X: Any, j: Column, table: str = "X") -> np.ndarray:
     """Return column `j` of an array, a sparse matrix or a data frame, as finite numbers."""
     index = column_index(X, j)
     if sparse.issparse(X):
@@ -26,7 +26,7 @@ def column(X: Any, j: Column) -> np.ndarray:
         values = (X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]).to_numpy()
     else:
         values = np.asarray(X)[:, index]
-    return check_array(f"column {column_names(X)[index]!r} of X", values, 1)
+    return check_array(f"column {column_names(X)[index]!r} of {table}", values, 1)
 
 
 def column_index(X: Any, j: Column) -> int:
@@ -81,8 +81,7 @@ def threshold(j: Column, tau: float) -> Feature:
     >>> threshold(0, 2)(np.array([[1, 2], [3, 4]]))
     array([0., 1.])
     """
-    if not np.isfinite(tau):
-        raise ValueError(f"tau must be finite, got {tau}")
+    check_number("tau", tau)
     return _named(lambda X: (column(X, j) > tau).astype(float), f"{_label(j)}>{tau:g}")
 
 
@@ -104,8 +103,10 @@ def conjunction(values: Mapping[Column, float]) -> Feature:
     >>> f(np.array([[1, -1], [1, 1]])), f.__name__
     (array([1., 0.]), 'x0=1 ∧ x1=-1')
     """
-    if not values:
-        raise ValueError("conjunction needs at least one {column: value}, got none")
+    if not isinstance(values, Mapping) or not values:
+        raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
+    for j, value in values.items():
+        check_number(f"value of column {j!r}", value)
     return _named(
         lambda X: np.all([column(X, j) == value for j, value in values.items()], axis=0).astype(
             float

@@ -29,7 +29,8 @@ class FirmResult:
     Attributes
     ----------
     importances : ndarray of shape (m,)
-        Q_f, signed by the direction in which the score moves with the feature.
+        Q_f, signed by the direction in which the score moves with the feature; where it goes
+        up and down alike, the sign says little.
     standardized : ndarray of shape (m,)
         Q_f / sd(s): comparable across machines, between -1 and 1 up to estimation error.
     variance : ndarray of shape (m,)
@@ -155,13 +156,10 @@ def firm(
     X, s, w, options = _prepare(
         score, X, method, rows, response_method, target, n_bins, sample_weight
     )
-    plug_in = options["rows"] == "population" or method == "slope"
-    mean = w @ s / w.sum()
-    sd = (
-        0.0
-        if np.ptp(s[w > 0]) == 0
-        else float(np.sqrt(w @ (s - mean) ** 2 / (w.sum() - (not plug_in))))
-    )
+    sd = 0.0
+    if np.ptp(s[w > 0]) > 0:
+        plug_in = options["rows"] == "population" or method == "slope"
+        sd = np.sqrt(w @ (s - w @ s / w.sum()) ** 2 / (w.sum() - (not plug_in)))
     if standardize and sd > 0:
         s, sd = s / sd, 1.0
     functions = _named_features(X, features, feature_names)
@@ -243,13 +241,16 @@ def _prepare(
     whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
     if n_bins != "auto" and not (whole and n_bins >= 2):
         raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+    n_rows("X", X)
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     s = as_score(score, X, response_method=response_method, target=target)
+    if np.abs(s).max() > 1e150:
+        raise ValueError(f"score={np.abs(s).max():.3g} overflows when squared; rescale the scores")
     w = check_weights("sample_weight", sample_weight, len(s))
     if rows == "auto":
         rows = "population" if method == "discrete" else "sample"
-    if rows == "sample" and w.sum() <= 1:
+    if rows == "sample" and method != "slope" and w.sum() <= 1:
         raise ValueError(
             f"sample_weight sums to {w.sum():g}, but in a sample it counts rows and must exceed 1; "
             "for probabilities use rows='population'"
@@ -275,6 +276,8 @@ def _named_features(
         features = range(len(column_names(X)))
     elif isinstance(features, str | int | np.integer) or callable(features):
         features = [features]
+    if isinstance(features, list | tuple) and any(isinstance(f, list | tuple) for f in features):
+        n_rows("features", features)  # a list of rows, which must have one length
     if isinstance(features, Mapping):
         pairs = [(str(name), _function(f, X)) for name, f in features.items()]
     elif hasattr(features, "columns") or sparse.issparse(features) or np.ndim(features) == 2:
@@ -284,7 +287,7 @@ def _named_features(
         names = column_names(table)
         if not hasattr(features, "columns"):
             names = [f"f{j}" for j in range(len(names))]
-        pairs = [(name, _column_of(table, j)) for j, name in enumerate(names)]
+        pairs = [(name, _column_of(table, j, "features")) for j, name in enumerate(names)]
     elif np.ndim(features) == 1:
         pairs = [(_name(f, X), _function(f, X)) for f in features]
     else:
@@ -293,7 +296,9 @@ def _named_features(
         )
     if not pairs:
         raise ValueError("features is empty; expected at least one")
-    names = [name for name, _ in pairs] if feature_names is None else list(feature_names)
+    if isinstance(feature_names, str):
+        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
+    names = [name for name, _ in pairs] if feature_names is None else list(map(str, feature_names))
     if len(names) != len(pairs):
         raise ValueError(f"feature_names has {len(names)} names for {len(pairs)} features")
     [(name, count)] = Counter(names).most_common(1)
@@ -306,8 +311,8 @@ def _function(f: Column | Callable, X: Any) -> Feature:
     return f if callable(f) else _column_of(X, f)
 
 
-def _column_of(table: Any, j: Column) -> Feature:
-    return lambda _: column(table, j)
+def _column_of(table: Any, j: Column, name: str = "X") -> Feature:
+    return lambda _: column(table, j, name)
 
 
 def _name(f: Column | Callable, X: Any) -> str:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import gen_batches
 
-from firmlib._checks import check_array, check_covariance
+from firmlib._checks import check_array, check_covariance, check_number
 
 
 def firm_linear(
@@ -75,13 +74,13 @@ def firm_taylor(
     >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
     array([12.])
     """
+    cov = check_covariance("cov", cov)
     if callable(gradient):
-        cov = check_covariance("cov", cov)
         mean = np.zeros(len(cov)) if mean is None else check_array("mean", mean, 1, (len(cov),))
         gradient = np.ravel(gradient(mean[None, :]))
     elif mean is not None:
         raise ValueError("mean is for a callable gradient; an array already belongs to one point")
-    gradient = check_array("gradient", gradient, 1)
+    gradient = check_array("gradient", gradient, 1, (len(cov),))
     return firm_linear(gradient, cov, directions=directions)
 
 
@@ -141,8 +140,7 @@ def firm_rbf(
     d = centers.shape[1]
     mean = check_array("mean", mean, 1, (d,))
     cov = check_covariance("cov", cov, d)
-    if not (np.isfinite(gamma) and gamma > 0):
-        raise ValueError(f"gamma must be positive and finite, got {gamma}")
+    gamma = check_number("gamma", gamma, 0, above=True)
     A = _directions(directions, d)
     c = centers - mean
     return np.array(
@@ -157,22 +155,22 @@ def _firm_rbf_one(
     alpha: np.ndarray, c: np.ndarray, gamma: float, cov: np.ndarray, a: np.ndarray, v: float
 ) -> float:
     g = cov @ a / v
-    A = gamma**2 / 2 * np.eye(len(a)) + cov - v * np.outer(g, g)
-    factor = cho_factor(A, lower=True)
-    A_inv_c = cho_solve(factor, c.T)
-    A_inv_g = cho_solve(factor, g)
-    r = np.einsum("ij,ji->i", c, A_inv_c)
-    ell = c @ A_inv_g
-    u = v * (g @ A_inv_g)
-    log_norm = -np.log(np.diag(factor[0]) * np.sqrt(2) / gamma).sum() - np.log1p(u) / 2
-    e = alpha * np.exp(log_norm - r / 2 + v * ell**2 / (2 * (1 + u)))
+    P = np.eye(len(a)) - np.outer(g, a)
+    lam, U = np.linalg.eigh(P @ cov @ P.T)  # Sigma - v g g', without cancellation
+    lam = np.where(lam > 1e-14 * np.trace(cov), lam, 0) + gamma**2 / 2  # now the eigenvalues of A
+    c, g = c @ U, U.T @ g
+    r, ell, u = c**2 @ (1 / lam), c @ (g / lam), v * g**2 @ (1 / lam)
+    log_e = -np.log(2 * lam / gamma**2).sum() / 2 - np.log1p(u) / 2
+    log_e = log_e - r / 2 + v * ell**2 / (2 * (1 + u))
     offset = np.log1p(u**2 / (1 + 2 * u)) / 2
     square = -v * u * ell**2 / (2 * (1 + u) * (1 + 2 * u))
     variance = 0.0
-    for rows in gen_batches(len(e), max(1, 2**22 // len(e))):  # 32 MB of the m x m table at a time
-        delta = offset + square[rows, None] + square + v / (1 + 2 * u) * np.outer(ell[rows], ell)
-        variance += e[rows] @ np.expm1(delta) @ e
-    slope = e @ ell
+    for i in gen_batches(len(alpha), max(1, 2**21 // len(alpha))):  # 16 MB of the m x m table
+        delta = offset + square[i, None] + square + v / (1 + 2 * u) * np.outer(ell[i], ell)
+        # e_i e_j (exp(delta) - 1), in an order that neither overflows nor cancels
+        larger = np.exp(log_e[i, None] + log_e + np.maximum(delta, 0))
+        variance += alpha[i] @ (larger * -np.expm1(-np.abs(delta)) * np.sign(delta)) @ alpha
+    slope = (alpha * np.exp(log_e)) @ ell
     return float(np.copysign(np.sqrt(max(variance, 0.0)), slope if slope else 1.0))
 
 
@@ -210,8 +208,7 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
     Z, sd = _standardized(X)
     if intensity is None:
         intensity = shrinkage_intensity(X)
-    elif not 0 <= intensity <= 1:
-        raise ValueError(f"intensity must lie in [0, 1], got {intensity}")
+    check_number("intensity", intensity, 0, 1)
     R = (1 - intensity) * (Z.T @ Z) / (len(Z) - 1)
     np.fill_diagonal(R, 1)
     return R * np.outer(sd, sd)

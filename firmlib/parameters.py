@@ -34,13 +34,15 @@ def require(
     >>> require("flag", "false", bool)
     Traceback (most recent call last):
     ...
-    ValueError: parameter flag='false' is text, expected bool; with papermill: -y "flag: false"
+    ValueError: parameter flag='false' is text, expected bool; with papermill write, for example,
+    -y "flag: false"
     """
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         hint = ""
-        if isinstance(value, str):
-            hint = f'; with papermill: -y "{name}: {value}"'
+        if isinstance(value, str) and kind is not str:
+            example = {bool: "false", list: "[1, 2]", int: "10", float: "0.5"}[kind]
+            hint = f'; with papermill write, for example, -y "{name}: {example}"'
         given = "text" if isinstance(value, str) else type(value).__name__
         raise ValueError(f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}")
     if kind is list and not value:

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.special import factorial
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.validation import check_is_fitted
 
-from firmlib._checks import check_array, check_option
+from firmlib._checks import check_array, check_memory, check_number, check_option
 
 Score = Any  # a fitted estimator, a callable X -> (n,), or an array (n,)
 
@@ -55,6 +58,8 @@ def as_score(
     if any(hasattr(score, method) for method in RESPONSE_METHODS):
         values = _estimator_score(score, X, response_method, target)
     elif callable(score):
+        if target is not None:
+            raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
         values = score(X)
     else:
         values = _label_score(score, target)
@@ -63,7 +68,10 @@ def as_score(
 
 def n_rows(name: str, X: Any) -> int:
     """Return the number of rows of a table, at least two."""
-    shape = getattr(X, "shape", None) or np.shape(X)
+    try:
+        shape = getattr(X, "shape", None) or np.shape(X)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a table, but its rows differ in length") from error
     if len(shape) != 2:
         raise ValueError(f"{name} must be a table with 2 axes (rows, columns), got shape {shape}")
     if shape[0] < 2 or shape[1] < 1:
@@ -82,8 +90,13 @@ def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) 
     method = next((m for m in asked if hasattr(estimator, m)), None)
     if method is None:
         raise ValueError(f"response_method={response_method!r}: {kind} has no such method")
+    classes = getattr(estimator, "classes_", [])
+    if isinstance(classes, list) and classes:
+        raise ValueError(
+            f"score={kind} has several outputs with classes of their own; expected one"
+        )
+    classes = np.asarray(classes).tolist()
     values = np.asarray(getattr(estimator, method)(X))
-    classes = list(getattr(estimator, "classes_", ()))
 
     if values.ndim == 2 and values.shape[1] == 1 and target is None:
         return values[:, 0]
@@ -92,6 +105,8 @@ def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) 
     if values.ndim == 1:  # decision function of two classes: positive for the second
         if target is None:
             return values
+        if not classes:
+            raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
         check_target(target, classes)
         return values if target == classes[1] else -values
     if method == "decision_function" and len(classes) != values.shape[1]:
@@ -111,7 +126,8 @@ def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) 
 def check_target(target: Any, columns: list) -> None:
     """Raise unless `target` is among the classes or columns of a score."""
     if target not in columns:
-        raise ValueError(f"target={target!r} is unknown; expected one of {columns}")
+        some = f"{columns[:8]}{' …' * (len(columns) > 8)}"
+        raise ValueError(f"target={target!r} is unknown; expected one of {some}")
 
 
 def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.ndarray:
@@ -160,8 +176,7 @@ class KernelExpansion:
         check_option("kernel", self.kernel, ("linear", "poly", "rbf"))
         dual_coef = check_array("dual_coef", self.dual_coef, 1)
         centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
-        if not self.scale > 0:
-            raise ValueError(f"scale must be positive, got {self.scale}")
+        check_number("scale", self.scale, 0, above=True)
         object.__setattr__(self, "dual_coef", dual_coef)
         object.__setattr__(self, "centers", centers)
 
@@ -214,6 +229,45 @@ class KernelExpansion:
             A = self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef
             return A @ self.centers
         return np.tile(self.dual_coef @ self.centers, (len(X), 1))
+
+    def unfold(self) -> tuple[np.ndarray, np.ndarray]:
+        """Explicit weights w = sum_i alpha_i Phi(x_i) of a linear or polynomial kernel (Section 1).
+
+        Returns
+        -------
+        powers : ndarray of shape (M, d)
+            The exponents of the monomials, a row each.
+        w : ndarray of shape (M,)
+            Their weights in feature space, where (scale x'y + coef0)^D = Phi(x)'Phi(y) with
+            Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m and
+            m_0 = D - |m|: what the machine regularizes. Multiply by that root once more for
+            the coefficient of x^m in s.
+
+        Examples
+        --------
+        >>> from firmlib.scores import KernelExpansion
+        >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
+        >>> powers, w = s.unfold()
+        >>> dict(zip(map(tuple, powers.tolist()), w.round(3).tolist()))
+        {(2, 0): 1.0, (1, 1): 2.828, (0, 2): 4.0}
+        """
+        if self.kernel == "rbf":
+            raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
+        degree = 1 if self.kernel == "linear" else self.degree
+        if degree != int(degree):
+            raise ValueError(f"degree={degree} has no finite feature space; expected an integer")
+        d, degree = self.centers.shape[1], int(degree)
+        scale, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.scale, self.coef0)
+        check_number("coef0", coef0, 0)
+        check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
+        powers = PolynomialFeatures(degree).fit(self.centers).powers_
+        if coef0 == 0:
+            powers = powers[powers.sum(axis=1) == degree]
+        rest = degree - powers.sum(axis=1)
+        multinomial = factorial(degree) / factorial(np.c_[rest, powers]).prod(axis=1)
+        root = np.sqrt(multinomial * coef0**rest * scale ** (degree - rest))
+        monomials = np.column_stack([(self.centers**m).prod(axis=1) for m in powers])
+        return powers, root * (self.dual_coef @ monomials)
 
     def _kernel(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "rbf":

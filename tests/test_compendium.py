@@ -15,6 +15,7 @@ from firmlib import claims
 from workflow import ROOT
 from workflow.accept import with_tables
 from workflow.compare import compare
+from workflow.environment import environment
 from workflow.reproduce import tidy
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -114,6 +115,10 @@ def test_environment_pins_what_is_declared_as_the_lock_does():
     pins = dict(d.split("=") for d in environment["dependencies"] if "=" in d)
     assert pins.pop("python") == "3.11"
     assert pins == {name: locked()[name] for name in declared()}
+
+
+def test_environment_is_what_make_lock_writes():
+    assert (ROOT / "environment.yml").read_text() == environment()
 
 
 def test_lock_has_hashes_and_no_address():

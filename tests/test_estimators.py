@@ -156,6 +156,12 @@ def test_ties_are_never_split(seed):
     assert len(edges) <= 7
 
 
+@pytest.mark.parametrize(("counts", "expected"), [([4, 5, 1], [4, 6]), ([1, 5, 4], [6, 4])])
+def test_a_level_across_an_edge_goes_where_its_middle_lies(counts, expected):
+    f = np.repeat([0.0, 1.0, 2.0], counts)
+    np.testing.assert_array_equal(bins_of(f, n_bins=2), expected)
+
+
 def test_a_level_larger_than_a_bin_keeps_its_own():
     f = np.r_[np.zeros(50), np.arange(1, 51)]
     assert bins_of(f, n_bins=10)[0] == 50

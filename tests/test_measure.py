@@ -253,9 +253,9 @@ def test_integer_weights_are_repetition(rng, method, rows):
     assert_same_result(weighted, repeated)
 
 
-@pytest.mark.parametrize("parts", [[0.5, 0.5], [0.1, 0.2, 0.7], [1 / 7] * 7])
+@pytest.mark.parametrize("parts", [[0.5, 0.5], [0.1, 0.2, 0.7], [1 / 7] * 7, [0.1] * 10])
 @pytest.mark.parametrize(("method", "rows"), COMBINATIONS)
-@pytest.mark.parametrize("n", [9, 100])
+@pytest.mark.parametrize("n", [5, 9, 100])  # of 5 rows in 2 bins, one lies on the edge
 def test_a_row_may_be_split_into_parts(n, method, rows, parts):
     """0.1 + 0.2 + 0.7 is a whole row, even where it falls one rounding short of 1."""
     split = firm(

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.linalg import qr
+from scipy.linalg import null_space, qr
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal, norm
 from sklearn.linear_model import LinearRegression
@@ -98,6 +98,16 @@ def test_firm_linear_of_what_does_not_vary_is_exactly_zero():
     assert firm_linear([1, 5, 2], cov)[1] == 0
     copies = np.array([[0.3, 0.3], [0.3, 0.3]])  # x0 = x1: x0 - x1 is constant
     assert firm_linear([1, 2], copies, directions=[[1, -1], [0, 0]]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("d", [3, 20, 100])
+def test_directions_in_which_nothing_varies_are_exactly_zero(rng, d):
+    """x = L z with two z only: a'x is constant for all a orthogonal to L, but for rounding."""
+    L = rng.normal(size=(d, 2))
+    flat = null_space(L.T).T
+    weights, centers = rng.normal(size=d), rng.normal(size=(4, d))
+    assert not firm_linear(weights, L @ L.T, directions=flat).any()
+    assert not firm_rbf(np.ones(4), centers, 9.0, np.zeros(d), L @ L.T, directions=flat).any()
 
 
 # First order
@@ -270,14 +280,15 @@ def test_firm_rbf_of_one_bump(gamma):
     np.testing.assert_allclose(Q, [3 * np.sqrt(variance)], rtol=1e-8)
 
 
-@pytest.mark.parametrize("gamma", [1.0, 1e-3, 1e-9])
-def test_firm_rbf_of_copies(gamma):
-    """x1 = 2 x0 exactly: s depends on x0 alone, as a bump of width gamma / sqrt(5)."""
-    cov = np.array([[1.0, 2.0], [2.0, 4.0]])
-    width = gamma / np.sqrt(5)
+@pytest.mark.parametrize("gamma", [1.0, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("ratios", [[1.0, 2.0], [0.3, -1.7, 0.9]])
+def test_firm_rbf_of_copies(ratios, gamma):
+    """x = ratios z with one z only: s is a bump in z, of width gamma / ||ratios||."""
+    width = gamma / np.linalg.norm(ratios)
     expected = np.sqrt((1 + 4 / width**2) ** -0.5 - 1 / (1 + 2 / width**2))
-    Q = firm_rbf([1.0], [[0.0, 0.0]], gamma, [0.0, 0.0], cov)
-    np.testing.assert_allclose(np.abs(Q), [expected, expected], rtol=1e-8)
+    origin = np.zeros(len(ratios))
+    Q = firm_rbf([1.0], [origin], gamma, origin, np.outer(ratios, ratios))
+    np.testing.assert_allclose(np.abs(Q), expected, rtol=1e-8)
 
 
 def test_firm_rbf_with_a_singular_covariance(rng):
@@ -428,10 +439,11 @@ def test_units_do_not_matter_to_firm_with_shrinkage(rng):
     np.testing.assert_allclose(rescaled, plain, rtol=1e-10)
 
 
-@pytest.mark.parametrize("n", [3, 10, 49])
-def test_shrinkage_of_a_constant_column(rng, n):
+@pytest.mark.parametrize("value", [0.1, 1e15 + 0.3])
+@pytest.mark.parametrize("n", [6, 10, 49])
+def test_shrinkage_of_a_constant_column(rng, n, value):
     X = rng.normal(size=(n, 3))
-    X[:, 1] = 0.1
+    X[:, 1] = value
     cov = shrinkage_covariance(X)
     assert not cov[1].any()
     assert not cov[:, 1].any()

@@ -1,5 +1,7 @@
 """Scores: what an estimator, a callable or a vector is asked, and exact gradients."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -227,6 +229,30 @@ def test_width_is_the_papers_gamma():
     assert expansion.width == 2
     x = np.array([0.3, 0.4])
     np.testing.assert_allclose(expansion([x]), np.exp(-(0.25) / expansion.width**2), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)
+def test_unfolded_weights(kernel):
+    """By the tensor power: (u'v)^D is the product of the D-fold tensors of u and of v."""
+    expansion = KernelExpansion.from_estimator(SVR(**kernel).fit(X, y))
+    linear = kernel["kernel"] == "linear"
+    scale, coef0, degree = (
+        (1, 0, 1) if linear else (expansion.scale, expansion.coef0, kernel["degree"])
+    )
+    rows = np.c_[np.full(len(expansion.centers), coef0**0.5), scale**0.5 * expansion.centers]
+    entries = {}
+    for factors in product(range(4), repeat=degree):  # 0 is the constant
+        exponents = tuple(factors.count(j) for j in (1, 2, 3))
+        entry = expansion.dual_coef @ rows[:, factors].prod(axis=1)
+        entries.setdefault(exponents, []).append(entry)
+    powers, w = expansion.unfold()
+    unfolded = dict(zip(map(tuple, powers.tolist()), w, strict=True))
+    for exponents, equal in entries.items():
+        expected = sum(equal) / np.sqrt(len(equal))
+        np.testing.assert_allclose(unfolded.pop(exponents, 0), expected, rtol=1e-9, atol=1e-12)
+    assert not unfolded
+    norm = expansion.dual_coef @ (expansion(expansion.centers) - expansion.intercept)
+    np.testing.assert_allclose(w @ w, norm, rtol=1e-9)  # ||w||^2 = alpha' K alpha
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

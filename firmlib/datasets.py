@@ -1,0 +1,131 @@
+"""The paper's toy data (Section 3)."""
+
+import ast
+from functools import reduce
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from firmlib._checks import check_array, check_covariance, check_number, check_option
+
+PAPER_FORMULA = "x1 | (~x1 & ~x2)"
+_SYMBOLS = str.maketrans({"∨": "|", "∧": "&", "¬": "~", "⊕": "^", "!": "~"})
+
+
+def boolean_table(
+    formula: str = PAPER_FORMULA, n_variables: int = 3, *, coding: str = "01"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Truth table of a Boolean formula (Section 3.1).
+
+    Parameters
+    ----------
+    formula : str
+        In the variables x1, x2, ..., the constants 0 and 1, parentheses and, from the strongest
+        to the weakest, ``~`` (or ¬, !), ``&`` (∧), ``^`` (⊕) and ``|`` (∨); or the words not,
+        and, or. It is parsed, never evaluated as code.
+    n_variables : int
+        From 1 to 10; the formula need not use all of them.
+    coding : {"01", "+-"}
+        False and true as 0 and 1, or as -1 and +1.
+
+    Returns
+    -------
+    X : ndarray of shape (2**n_variables, n_variables)
+        All inputs, the last variable changing fastest.
+    y : ndarray of shape (2**n_variables,)
+        Labels, -1 and +1.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import boolean_table
+    >>> X, y = boolean_table("x1 & ~x2", 2)
+    >>> y
+    array([-1, -1,  1, -1])
+    """
+    if isinstance(n_variables, bool) or not isinstance(n_variables, int | np.integer):
+        raise ValueError(f"n_variables={n_variables!r} must be an integer from 1 to 10")
+    check_number("n_variables", n_variables, 1, 10)
+    check_option("coding", coding, ("01", "+-"))
+    bits = np.array(list(product([False, True], repeat=n_variables)))
+    true = _evaluate(formula, {f"x{j + 1}": column for j, column in enumerate(bits.T)})
+    X = bits.astype(float) if coding == "01" else 2.0 * bits - 1
+    return X, np.where(np.broadcast_to(true, len(X)), 1, -1)
+
+
+def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
+    try:
+        tree = ast.parse(str(formula).translate(_SYMBOLS).strip(), mode="eval")
+        return _truth(tree.body, variables)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"formula={formula!r} is no Boolean formula: {error}") from error
+    except KeyError as error:
+        raise ValueError(
+            f"formula={formula!r} uses {error.args[0]}, expected only {', '.join(variables)}, "
+            "0, 1, ~, &, ^, | and parentheses"
+        ) from None
+
+
+def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> np.ndarray:
+    """Truth of a parsed formula on every row; a KeyError names what does not belong in one."""
+    match node:
+        case ast.Name(id=name):
+            return variables[name]
+        case ast.Constant(value=0 | 1 | True | False as value):
+            return np.bool_(value)
+        case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
+            return ~_truth(operand, variables)
+        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
+            return _truth(left, variables) & _truth(right, variables)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _truth(left, variables) | _truth(right, variables)
+        case ast.BinOp(left=left, op=ast.BitXor(), right=right):
+            return _truth(left, variables) ^ _truth(right, variables)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return reduce(np.logical_and, [_truth(value, variables) for value in values])
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return reduce(np.logical_or, [_truth(value, variables) for value in values])
+    raise KeyError(repr(ast.unparse(node)))
+
+
+def two_gaussians(
+    n: int = 400,
+    *,
+    shift: ArrayLike = (1.0, 2.0, 0.0),
+    cov: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes of normal inputs (Section 3.2).
+
+    Parameters
+    ----------
+    n : int
+        Rows, half of them in each class.
+    shift : array of shape (d,)
+        Distance of the two means in each dimension, which lie symmetric about 0; by default the
+        second dimension tells the classes apart best and the third not at all.
+    cov : array of shape (d, d), optional
+        Covariance within each class; the identity by default.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+        Labels, -1 and +1.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import two_gaussians
+    >>> X, y = two_gaussians(1000, random_state=0)
+    >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()
+    array([1., 2., 0.])
+    """
+    check_number("n", n, 4)
+    shift = check_array("shift", shift, 1)
+    cov = check_covariance("cov", np.eye(len(shift)) if cov is None else cov, len(shift))
+    rng = check_random_state(random_state)
+    y = np.repeat([-1, 1], [n - n // 2, n // 2])
+    X = rng.multivariate_normal(np.zeros(len(shift)), cov, size=len(y))
+    return X + np.outer(y, shift / 2), y

@@ -1,0 +1,94 @@
+"""Change one printed coefficient of the paper at a time; every change must be noticed.
+
+A mutant is noticed if its notebook stops, or if the verdict on a claim, or on a part of it, is
+another one. Run by `make mutants`; not part of `make test`, because every mutant executes a whole
+notebook.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import nbformat
+import papermill
+from papermill.exceptions import PapermillExecutionError
+from tqdm import tqdm
+
+from firmlib import claims
+from workflow import ROOT
+
+MUTANTS = [
+    ("01_definition", "Fraction(t * t +", "Fraction(t * t + 1 +"),
+    ("01_definition", "wc = X * [c, 1], w / [c, 1]", "wc = X * [c, 1], w / [c**2, 1]"),
+    ("01_definition", "np.sqrt(multiplicity)", "np.sqrt(1.1 * multiplicity)"),
+    ("03_binary", "printed = p_a * p_b * (q_a - q_b) ** 2", "printed = p_a * (q_a - q_b) ** 2"),
+    ("03_binary", "(q_a - q_b) / (a - b) - fit", "(q_a - q_b) / (a + b) - fit"),
+    ("03_binary", "p_a * p_b * (a - b) ** 2 - f_variance", "p_a * (a - b) ** 2 - f_variance"),
+    ("03_binary", "printed = (q_a - q_b) * sp.sqrt(p_a * p_b)", "printed = (q_a - q_b) * p_a"),
+    ("03_binary", "poim - p_a * (q_b - q_a)", "poim - p_b * (q_b - q_a)"),
+    ("03_binary", "poim * sp.sqrt(p_a / p_b) / firm_b", "poim * (p_a / p_b) / firm_b"),
+    ("03_binary", "poim * sp.sqrt(p_b / p_a) / firm_b", "poim * sp.sqrt(p_b) / firm_b"),
+    ("04_linear", "t * w1 + b for t", "2 * t * w1 + b for t"),
+    ("04_linear", "sp.simplify(w1 + w2 + b - one)", "sp.simplify(w1 + 2 * w2 + b - one)"),
+    ("04_linear", "-sp.Rational(1, 3) * (w1 + w2)", "-sp.Rational(1, 4) * (w1 + w2)"),
+    ("04_linear", "(w1 + w2) / sp.sqrt(3)", "(w1 + w2) / sp.sqrt(2)"),
+    ("04_linear", "sp.simplify(0 - differ)", "sp.simplify(b - differ)"),
+    ("04_linear", "X[i, j] / counts[j, X[i, j]]", "X[i, j] / counts[j, 1]"),
+    ("04_linear", "printed_D1 = 1 / (2 *", "printed_D1 = 1 / (3 *"),
+    ("04_linear", "printed_D0 = (n_p - n_m) / (2 *", "printed_D0 = (n_p - n_m) / (4 *"),
+    ("04_linear", "second = n * np.diag(1 / (2 *", "second = n * np.diag(1 / (3 *"),
+    ("04_linear", "t / Sigma[j, j] * (w_vec.T", "t / Sigma[j, j] ** 2 * (w_vec.T"),
+    ("04_linear", "t * D**-2 * Sigma", "t * D**-1 * Sigma"),
+    ("04_linear", "printed_Q = D**-1 * Sigma", "printed_Q = D**-2 * Sigma"),
+    ("04_linear", "(printed_Q - D * w_vec)", "(printed_Q - D**2 * w_vec)"),
+    ("04_linear", "lasso_Q[1] - r * w1", "lasso_Q[1] - r**2 * w1"),
+    ("04_linear", "w_ * (1 + r) / 2", "w_ * (1 - r) / 2"),
+    ("04_linear", "np.linalg.inv(n * (A.T @ A / n))", "np.linalg.inv(2 * n * (A.T @ A / n))"),
+    ("04_linear", "printed, Di @ A.T @ y / n", "printed, Di @ A.T @ y / (2 * n)"),
+]  # fmt: skip
+
+
+def noticed(mutant: tuple[str, str, str]) -> str:
+    """Return how a mutant was noticed, or an empty string if it was not."""
+    name, old, new = mutant
+    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    cells = [c for c in notebook.cells if c.cell_type == "code" and old in c.source]
+    if len(cells) != 1 or cells[0].source.count(old) != 1:
+        raise ValueError(f"{old!r} does not occur exactly once in {name}; update MUTANTS")
+    cells[0].source = cells[0].source.replace(old, new)
+    with tempfile.TemporaryDirectory() as folder:
+        changed = Path(folder, f"{name}.ipynb")
+        nbformat.write(notebook, changed)
+        os.environ["FIRMLIB_OUTPUT"] = folder
+        try:
+            papermill.execute_notebook(changed, changed, cwd=folder, progress_bar=False)
+        except PapermillExecutionError as error:
+            return f"stops with {error.ename}"
+        found = {c["id"]: verdict(c) for c in claims.collect(Path(folder, "claims"))}
+    ledger = json.loads((ROOT / "data" / "claims.json").read_text())
+    ours = [c for c in ledger if c["notebook"] == f"notebooks/{name}.ipynb"]
+    return ", ".join(f"{c['id']} {found[c['id']]}" for c in ours if found[c["id"]] != verdict(c))
+
+
+def verdict(claim: dict[str, str]) -> str:
+    """Return the verdict on a claim, with which of its parts hold."""
+    return claim["verdict"] + "".join(re.findall(r" \(holds: .*", claim["measured"]))
+
+
+def main() -> int:
+    """Run all mutants, two at a time; return how many went unnoticed."""
+    with ProcessPoolExecutor(2) as pool:
+        results = list(tqdm(pool.map(noticed, MUTANTS), total=len(MUTANTS), desc="mutants"))
+    for (name, _, new), how in zip(MUTANTS, results, strict=True):
+        print(f"{name}: {new} → {how or 'NOT NOTICED'}")
+    unnoticed = sum(not how for how in results)
+    print(f"{len(MUTANTS) - unnoticed} of {len(MUTANTS)} changed coefficients were noticed.")
+    return unnoticed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
