@@ -54,8 +54,8 @@ lint: $(READY)  ## check style with ruff
 	$(BIN)/ruff format --check .
 
 format: $(READY)  ## let ruff put the style right
-	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks

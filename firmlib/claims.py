@@ -173,8 +173,18 @@ def _link(claim: dict[str, str]) -> str:
     return f"[`{claim['id']}`]({claim['notebook']}#{claim['id']})"
 
 
+def _escaped(cell: str) -> str:
+    """Escape bars, which would end the cell: in text by a backslash, in math by their names."""
+    text, *rest = cell.split("$")
+    text = text.replace("|", "\\|")
+    if not rest:
+        return text
+    math = rest[0].replace("\\|", "\\Vert ").replace("|", "\\vert ")
+    return f"{text}${math}${_escaped('$'.join(rest[1:]))}"
+
+
 def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in [head, *rows]]
+    escaped = [[_escaped(cell) for cell in row] for row in [head, *rows]]
     escaped.insert(1, ["---"] * len(head))
     return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
 

@@ -25,6 +25,14 @@ MUTANTS = [
     ("01_definition", "Fraction(t * t +", "Fraction(t * t + 1 +"),
     ("01_definition", "wc = X * [c, 1], w / [c, 1]", "wc = X * [c, 1], w / [c**2, 1]"),
     ("01_definition", "np.sqrt(multiplicity)", "np.sqrt(1.1 * multiplicity)"),
+    ("02_normal", "return (t / S[j, j]) * S[:, j]", "return (2 * t / S[j, j]) * S[:, j]"),
+    ("02_normal", "grad_at_zero(S.rows)) / S[j, j]", "grad_at_zero(S.rows)) / (2 * S[j, j])"),
+    ("02_normal", "S[:, j].dot(gradient) ** 2 / S[j, j]", "S[:, j].dot(gradient) ** 2"),
+    ("02_normal", "return S[j, j] * slope**2", "return 2 * S[j, j] * slope**2"),
+    ("02_normal", "return expect(sp.diff(score, j) ** 2 *", "return expect(sp.diff(score, j) *"),
+    ("02_normal", "return 2 * sp.exp(-centre", "return 3 * sp.exp(-centre"),
+    ("02_normal", "first_form = 2 *", "first_form = 3 *"),
+    ("02_normal", "return (a.T * S * gradient)[0] ** 2", "return 2 * (a.T * S * gradient)[0] ** 2"),
     ("03_binary", "printed = p_a * p_b * (q_a - q_b) ** 2", "printed = p_a * (q_a - q_b) ** 2"),
     ("03_binary", "(q_a - q_b) / (a - b) - fit", "(q_a - q_b) / (a + b) - fit"),
     ("03_binary", "p_a * p_b * (a - b) ** 2 - f_variance", "p_a * (a - b) ** 2 - f_variance"),
@@ -49,6 +57,9 @@ MUTANTS = [
     ("04_linear", "w_ * (1 + r) / 2", "w_ * (1 - r) / 2"),
     ("04_linear", "np.linalg.inv(n * (A.T @ A / n))", "np.linalg.inv(2 * n * (A.T @ A / n))"),
     ("04_linear", "printed, Di @ A.T @ y / n", "printed, Di @ A.T @ y / (2 * n)"),
+    ("05_boolean_svm", "1 - 2 * x2 + 2 * x1 * x2", "1 - 2 * x2 + x1 * x2"),
+    ("05_boolean_svm", "np.isclose(f[4], 5 / 3", "np.isclose(f[4], 4 / 3"),
+    ("05_boolean_svm", "len(to_true) == 7", "len(to_true) == 6"),
 ]  # fmt: skip
 
 

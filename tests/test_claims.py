@@ -78,3 +78,12 @@ def test_summary_and_table_show_the_verdicts():
     assert "(notebooks/03_binary.ipynb#2.3-slope)" in row
     with pytest.raises(ValueError, match="unknown"):
         claims.summary("nothing")
+
+
+def test_bars_do_not_end_a_cell_of_the_errata():
+    claim = {"id": "2.3-slope", "verdict": "corrected", "notebook": "n"}
+    claim |= {"expected": "a|b $|x|$ and $\\|y\\|$", "correction": "$z$"}
+    row = claims.errata([claim, claim | {"verdict": "partly"}]).splitlines()[-1]
+    assert row == (
+        "| [`2.3-slope`](n#2.3-slope) | a\\|b $\\vert x\\vert $ and $\\Vert y\\Vert $ | $z$ |"
+    )

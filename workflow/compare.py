@@ -66,4 +66,5 @@ def _texts(cell: nbformat.NotebookNode) -> list:
 
 def _ledger(made: Path, committed: Path) -> list[str]:
     new, old = ({c["id"]: c for c in json.loads(p.read_text())} for p in (made, committed))
-    return [f"claim {id} differs" for id in new if new[id] != old.get(id)]
+    differing = [id for id in new if new[id] != old.get(id)]
+    return [f"{made.name}: {', '.join(differing)} differ"] if differing else []

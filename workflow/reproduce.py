@@ -46,7 +46,7 @@ def execute(notebook: Path, folder: Path, label: str) -> str:
 
 
 def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop what would differ from run to run: time stamps, and the interpreter's exact version."""
+    """Drop what differs from run to run: time stamps, the exact Python, how a stream was cut."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -56,7 +56,20 @@ def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         cell.metadata.pop("execution", None)
         if not cell.metadata.get("tags"):
             cell.metadata.pop("tags", None)
+        if cell.cell_type == "code":
+            cell.outputs = _joined(cell.outputs)
     return notebook
+
+
+def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Join what the kernel happened to send of one stream in several messages."""
+    joined = []
+    for output in outputs:
+        if joined and output.get("name") and output.get("name") == joined[-1].get("name"):
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def gather(folder: Path) -> list[str]:
