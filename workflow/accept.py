@@ -31,7 +31,7 @@ def main() -> int:
     changes = {
         ROOT / kind / path.name: path.read_bytes()
         for kind in KINDS
-        for path in sorted((BUILD / kind).iterdir())
+        for path in sorted((BUILD / kind).glob("*"))
     }
     changes[README] = with_tables(README.read_text(), ledger).encode()
     changed = [p for p, new in changes.items() if not p.exists() or p.read_bytes() != new]

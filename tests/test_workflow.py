@@ -1,0 +1,81 @@
+"""Reproduce and accept, on a compendium of two tiny notebooks in a folder of its own."""
+
+import json
+
+import nbformat
+import pytest
+
+from firmlib import claims
+from workflow import accept, reproduce
+
+GOOD = """from firmlib import claims
+claims.record("2.3-variance", True, measured="x = 1", expected="1")"""
+
+
+@pytest.fixture
+def compendium(tmp_path, monkeypatch):
+    build = tmp_path / "build"
+    for module in (reproduce, accept):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+        monkeypatch.setattr(module, "BUILD", build)
+        monkeypatch.setattr(module, "SUMMARY", build / "summary.json")
+    monkeypatch.setattr(accept, "README", tmp_path / "README.md")
+    monkeypatch.setenv("FIRMLIB_OUTPUT", "")
+    for kind in ("notebooks", "figures", "data"):
+        (tmp_path / kind).mkdir()
+    (tmp_path / "README.md").write_text(
+        "<!-- claims -->\n<!-- /claims -->\n<!-- errata -->\n<!-- /errata -->\n"
+    )
+    write(tmp_path, GOOD)
+    return tmp_path
+
+
+def write(root, *sources):
+    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
+    notebook = reproduce.tidy(nbformat.v4.new_notebook(cells=cells))
+    nbformat.write(notebook, root / "notebooks" / "03_tiny.ipynb")
+
+
+def test_reproduce_then_accept_then_agree(compendium, capsys):
+    before = (compendium / "notebooks" / "03_tiny.ipynb").read_bytes()
+    assert reproduce.main() == 1  # nothing is committed yet
+    assert "is not committed yet" in capsys.readouterr().out
+    assert (compendium / "notebooks" / "03_tiny.ipynb").read_bytes() == before
+    assert accept.main() == 0
+    ledger = json.loads((compendium / "data" / "claims.json").read_text())
+    assert {c["id"] for c in ledger if c["verdict"] == "confirmed"} == {"2.3-variance"}
+    assert claims.table(ledger) in (compendium / "README.md").read_text()
+    assert reproduce.main() == 0
+    out = capsys.readouterr().out
+    assert "1 confirmed    yes" in out
+    assert "agrees with what is committed" in out
+
+    write(compendium, GOOD.replace("x = 1", "x = 2"))
+    (compendium / "figures" / "old.png").touch()
+    assert reproduce.main() == 1
+    out = capsys.readouterr().out
+    assert "output of cell 0 differs" in out
+    assert "claims.json: 2.3-variance differ" in out
+    assert "figures/old.png is committed, but no notebook makes it" in out
+
+
+def test_a_failing_notebook_is_named_and_not_accepted(compendium, capsys):
+    write(compendium, GOOD, "raise ValueError('no such thing')")
+    assert reproduce.main() == 1
+    assert "03_tiny: failed in cell 1: ValueError: no such thing" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="a notebook failed"):
+        accept.main()
+    (compendium / "build" / "summary.json").unlink()
+    with pytest.raises(SystemExit, match="run `make reproduce`"):
+        accept.main()
+
+
+def test_tidy_joins_streams_and_drops_time_stamps():
+    cell = nbformat.v4.new_code_cell("print(1, 2)")
+    cell.metadata = {"papermill": {"duration": 1}, "tags": []}
+    cell.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("1", " 2\n")]
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {}})
+    tidied = reproduce.tidy(notebook)
+    assert [output.text for output in tidied.cells[0].outputs] == ["1 2\n"]
+    assert tidied.cells[0].metadata == {}
+    assert set(tidied.metadata) == {"kernelspec", "language_info"}
