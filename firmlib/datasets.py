@@ -129,3 +129,101 @@ def two_gaussians(
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = rng.multivariate_normal(np.zeros(len(shift)), cov, size=len(y))
     return X + np.outer(y, shift / 2), y
+
+
+def gattaca(
+    n: int = 5000,
+    *,
+    length: int = 70,
+    motif: str = "GATTACA",
+    center: float = 35.0,
+    sd: float = 7.0,
+    mutations: int = 1,
+    unseen: bool = False,
+    background: ArrayLike = (0.25, 0.25, 0.25, 0.25),
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Random DNA with a mutated motif planted in one class (Section 3.3).
+
+    Parameters
+    ----------
+    n : int
+        Sequences, half of them in each class.
+    length : int
+        Letters in each; the paper does not give it.
+    motif : str
+        What is planted in the positive class.
+    center, sd : float
+        Of the normal distribution whose rounded value is the motif's first position, counted
+        from 0; drawn again where the motif would not fit.
+    mutations : int
+        Letters of each planted motif, at random places, that are replaced by a random letter.
+    unseen : bool
+        If true, the new letter always differs from the old one, and every sequence in which the
+        motif occurs all the same is drawn again: no training example contains it. If false, as
+        in the paper, a quarter of the replaced letters stay what they were.
+    background : array of shape (4,)
+        Probabilities of A, C, G, T outside the motif.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    X : ndarray of shape (n, length), uint8
+        A, C, G, T as 0 to 3.
+    y : ndarray of shape (n,)
+        Labels, -1 and +1.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import gattaca
+    >>> X, y = gattaca(6, sd=0, mutations=0, random_state=0)
+    >>> ["".join("ACGT"[c] for c in row[35:42]) for row in X[y == 1]]
+    ['GATTACA', 'GATTACA', 'GATTACA']
+    """
+    for name, value, low in (("n", n, 2), ("length", length, 1), ("mutations", mutations, 0)):
+        if check_number(name, value, low) != int(value):
+            raise ValueError(f"{name}={value} must be an integer")
+    codes = np.array(["ACGT".find(letter) for letter in str(motif).upper()], dtype=np.int8)
+    if len(codes) == 0 or (codes < 0).any():
+        raise ValueError(f"motif={motif!r} must be a string of A, C, G and T")
+    k = len(codes)
+    check_number("length", length, k)
+    check_number("mutations", mutations, int(unseen), k)
+    check_number("center", center, 0, length - k)
+    check_number("sd", sd, 0)
+    p = check_array("background", background, 1, (4,))
+    if (p < 0).any() or not np.isclose(p.sum(), 1):
+        raise ValueError(f"background={background!r} must be four probabilities that sum to 1")
+    rng = check_random_state(random_state)
+    y = np.repeat([-1, 1], [n - n // 2, n // 2])
+    X = np.empty((n, length), dtype=np.uint8)
+    draw = np.arange(n)
+    while len(draw):
+        X[draw] = rng.choice(4, size=(len(draw), length), p=p)
+        planted = draw[y[draw] == 1]
+        X[planted[:, None], _starts(rng, len(planted), center, sd, length - k) + np.arange(k)] = (
+            _mutated(rng, codes, len(planted), mutations, unseen)
+        )
+        windows = np.lib.stride_tricks.sliding_window_view(X[draw], k, axis=1)
+        draw = draw[(windows == codes).all(axis=2).any(axis=1)] if unseen else draw[:0]
+    return X, y
+
+
+def _starts(rng: np.random.RandomState, n: int, center: float, sd: float, last: int) -> np.ndarray:
+    """Rounded normal positions from 0 to `last`, as a column."""
+    starts = np.rint(rng.normal(center, sd, size=n))
+    while (outside := (starts < 0) | (starts > last)).any():
+        starts[outside] = np.rint(rng.normal(center, sd, size=outside.sum()))
+    return starts.astype(int)[:, None]
+
+
+def _mutated(
+    rng: np.random.RandomState, motif: np.ndarray, n: int, mutations: int, change: bool
+) -> np.ndarray:
+    """`n` copies of a motif with `mutations` letters redrawn, to another letter if `change`."""
+    copies = np.tile(motif, (n, 1))
+    rows = np.arange(n)[:, None]
+    places = np.argsort(rng.random_sample((n, len(motif))), axis=1)[:, :mutations]
+    step = rng.randint(1, 4, size=places.shape) if change else rng.randint(0, 4, places.shape)
+    copies[rows, places] = (copies[rows, places] + step) % 4
+    return copies

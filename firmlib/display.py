@@ -51,6 +51,10 @@ def save(figure: Figure, name: str, data: pd.DataFrame) -> None:
     write_atomic(output_dir() / "data" / f"{name}.csv", csv)
 
 
+def _new_axes(width: float, height: float) -> Axes:
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
 @dataclass
 class FirmDisplay:
     """Importances as horizontal bars, the most important on top.
@@ -78,7 +82,7 @@ class FirmDisplay:
     def plot(self, ax: Axes | None = None, *, n: int = 30) -> Self:
         """Draw the `n` most important features."""
         table = self.result.to_frame()["importance"].head(n)[::-1]
-        ax = plt.subplots(figsize=(5, 0.8 + 0.25 * len(table)))[1] if ax is None else ax
+        ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
         ax.barh(table.index, table, color=np.where(table < 0, RED, BLUE), height=0.7)
         ax.axvline(0, color="black", linewidth=0.8)
         ax.set_xlabel("importance $Q_f$")
@@ -121,7 +125,7 @@ class ConditionalScoreDisplay:
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve; a point's area is the probability behind it."""
-        ax = plt.subplots(figsize=(3.5, 2.6))[1] if ax is None else ax
+        ax = _new_axes(3.5, 2.6) if ax is None else ax
         curve = self.curve
         mean = curve.p @ curve.q
         Q = np.sqrt(curve.p @ (curve.q - mean) ** 2)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from firmlib.datasets import PAPER_FORMULA, boolean_table, two_gaussians
+from firmlib.datasets import PAPER_FORMULA, boolean_table, gattaca, two_gaussians
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,63 @@ def test_two_gaussians_have_the_moments_asked_for():
 def test_bad_gaussians(arguments, message):
     with pytest.raises(ValueError, match=message):
         two_gaussians(**arguments)
+
+
+def occurrences(X, motif):
+    codes = ["ACGT".index(letter) for letter in motif]
+    windows = np.lib.stride_tricks.sliding_window_view(X, len(codes), axis=1)
+    return (windows == codes).sum(axis=2)
+
+
+def test_gattaca_plants_the_motif_where_and_as_often_as_the_paper_says():
+    X, y = gattaca(20_000, random_state=0)
+    assert X.shape == (20_000, 70)
+    assert X.dtype == np.uint8
+    matches = occurrences(X[y == 1], "GATTACA")
+    best, position = matches.max(axis=1), matches.argmax(axis=1)
+    unchanged = (best == 7).mean()
+    by_chance = 64 * 4.0**-7
+    assert abs(unchanged - 0.25 - by_chance) < 4 * np.sqrt(0.25 * 0.75 / 10_000)
+    sure = position[best == 7]
+    assert abs(sure.mean() - 35) < 4 * 7 / np.sqrt(len(sure))
+    assert abs(sure.std() - 7) < 0.5
+    assert (best >= 6).mean() > 0.999
+    frequencies = np.bincount(X[y == -1].ravel(), minlength=4) / X[y == -1].size
+    np.testing.assert_allclose(frequencies, 0.25, atol=4 * 0.5 / np.sqrt(X[y == -1].size))
+    assert occurrences(X[y == -1], "GATTACA").max(axis=1).mean() < 5.5
+
+
+def test_gattaca_unseen_never_shows_the_motif():
+    X, y = gattaca(3000, unseen=True, random_state=1)
+    assert occurrences(X, "GATTACA").max() == 6
+    assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
+
+
+def test_gattaca_background_and_mutations():
+    X, y = gattaca(
+        4000, background=[0.4, 0.1, 0.1, 0.4], mutations=3, motif="CCCCC", random_state=2
+    )
+    frequencies = np.bincount(X[y == -1].ravel(), minlength=4) / X[y == -1].size
+    np.testing.assert_allclose(frequencies, [0.4, 0.1, 0.1, 0.4], atol=0.005)
+    assert (occurrences(X[y == 1], "CCCCC").max(axis=1) >= 2).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 1}, "n must be a finite number from 2, got 1"),
+        ({"n": 10.5}, "n=10.5 must be an integer"),
+        ({"length": 5, "center": 0}, "length must be a finite number from 7, got 5"),
+        ({"motif": "GATTNCA"}, "motif='GATTNCA' must be a string of A, C, G and T"),
+        ({"motif": ""}, "motif='' must be a string"),
+        ({"mutations": 8}, "mutations must be a finite number from 0 to 7, got 8"),
+        ({"mutations": 0, "unseen": True}, "mutations must be a finite number from 1 to 7, got 0"),
+        ({"center": 65}, "center must be a finite number from 0 to 63, got 65"),
+        ({"sd": -1}, "sd must be a finite number from 0, got -1"),
+        ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
+        ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
+    ],
+)
+def test_bad_gattaca(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        gattaca(**arguments)
