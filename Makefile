@@ -1,5 +1,5 @@
-# The front door. Everything runs in .venv, made here from requirements.lock; nothing is written
-# outside this folder.
+# The front door. Everything runs in .venv, made here from requirements.lock; nothing but pip's
+# cache is written outside this folder.
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 BIN := .venv/bin
 # Set up again when the lock, the package's metadata or the place of this folder changes.
@@ -12,7 +12,7 @@ export JUPYTER_RUNTIME_DIR := $(CURDIR)/.venv/jupyter/runtime
 export IPYTHONDIR := $(CURDIR)/.venv/ipython
 export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
-unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT
+unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
 .PHONY: help setup reproduce accept test mutants lint format lab lock clean
 .DEFAULT_GOAL := help
@@ -24,14 +24,14 @@ setup: $(READY)  ## make .venv (the other targets do so by themselves)
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v[:2] == (3, 11) else f"Python 3.11 is needed, but $(PYTHON) is {v[0]}.{v[1]}; run make PYTHON=/path/to/python3.11")'
-	@echo "Setting up .venv from requirements.lock (once, some two minutes) ..."
+	@echo "Setting up .venv from requirements.lock (once, a minute or two) ..."
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation --editable .
 	@# Build the font cache now and keep the kernel's log to errors: neither belongs in a notebook.
 	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null
-	@mkdir -p $(IPYTHONDIR)/profile_default
-	@echo 'c.IPKernelApp.log_level = 40' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
+	@mkdir -p .venv/ipython/profile_default
+	@echo 'c.IPKernelApp.log_level = 40' > .venv/ipython/profile_default/ipython_kernel_config.py
 	@touch $@
 
 reproduce: $(READY)  ## execute every notebook into build/ and compare with what is committed
@@ -42,9 +42,9 @@ accept: $(READY)  ## take over what reproduce made, README's table of claims inc
 
 test: $(READY)  ## test firmlib and the notebooks' outputs
 	@rm -rf build/test
-	FIRMLIB_OUTPUT=$(CURDIR)/build/test $(BIN)/python -m pytest -q --nbval --nbval-current-env \
+	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(BIN)/python -m pytest -q --nbval --nbval-current-env \
 	  --nbval-sanitize-with=tests/sanitize.cfg --nbval-cell-timeout=300 -o filterwarnings=default notebooks
-	FIRMLIB_FRESH=$(CURDIR)/build/test $(BIN)/python -m pytest -q
+	FIRMLIB_FRESH="$(CURDIR)/build/test" $(BIN)/python -m pytest -q
 
 mutants: $(READY)  ## change printed coefficients in the notebooks; each must be noticed
 	@$(BIN)/python -m tests.mutants

@@ -58,6 +58,14 @@ def check_number(
     return float(value)
 
 
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Return `value` as an int from `low` to `high`."""
+    number = check_number(name, value, low, np.inf if high is None else high)
+    if number != int(number):
+        raise ValueError(f"{name}={value!r} must be an integer")
+    return int(number)
+
+
 def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     """Return `value` as a float array of any shape with entries in [0, 1]."""
     array = check_array(name, value, np.ndim(value))

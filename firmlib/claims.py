@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -149,7 +150,9 @@ def dumps(ledger: object) -> str:
 
 def table(ledger: list[dict[str, str]]) -> str:
     """Return the ledger as a Markdown table: what the paper says, what came out."""
-    return _markdown(
+    counts = Counter(claim["verdict"] for claim in ledger)
+    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    return f"**{len(ledger)} claims: {tally}.**\n\n" + _markdown(
         ("claim", "what the paper says", "what came out", "verdict"),
         [(_link(c), c["statement"], c["measured"] or "–", f"**{c['verdict']}**") for c in ledger],
     )

@@ -6,11 +6,19 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from firmlib._checks import check_array, check_covariance, check_number, check_option
+from firmlib._checks import (
+    check_array,
+    check_covariance,
+    check_integer,
+    check_number,
+    check_option,
+)
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
+_ROUNDS = 1000  # in which a motif that must not occur may be drawn again
 _SYMBOLS = str.maketrans({"∨": "|", "∧": "&", "¬": "~", "⊕": "^", "!": "~"})
 
 
@@ -44,9 +52,7 @@ def boolean_table(
     >>> y
     array([-1, -1,  1, -1])
     """
-    if isinstance(n_variables, bool) or not isinstance(n_variables, int | np.integer):
-        raise ValueError(f"n_variables={n_variables!r} must be an integer from 1 to 10")
-    check_number("n_variables", n_variables, 1, 10)
+    n_variables = check_integer("n_variables", n_variables, 1, 10)
     check_option("coding", coding, ("01", "+-"))
     bits = np.array(list(product([False, True], repeat=n_variables)))
     true = _evaluate(formula, {f"x{j + 1}": column for j, column in enumerate(bits.T)})
@@ -122,7 +128,7 @@ def two_gaussians(
     >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()
     array([1., 2., 0.])
     """
-    check_number("n", n, 4)
+    n = check_integer("n", n, 4)
     shift = check_array("shift", shift, 1)
     cov = check_covariance("cov", np.eye(len(shift)) if cov is None else cov, len(shift))
     rng = check_random_state(random_state)
@@ -155,7 +161,7 @@ def gattaca(
         What is planted in the positive class.
     center, sd : float
         Of the normal distribution whose rounded value is the motif's first position, counted
-        from 0; drawn again where the motif would not fit.
+        from 0, given that the motif fits.
     mutations : int
         Letters of each planted motif, at random places, that are replaced by a random letter.
     unseen : bool
@@ -180,15 +186,12 @@ def gattaca(
     >>> ["".join("ACGT"[c] for c in row[35:42]) for row in X[y == 1]]
     ['GATTACA', 'GATTACA', 'GATTACA']
     """
-    for name, value, low in (("n", n, 2), ("length", length, 1), ("mutations", mutations, 0)):
-        if check_number(name, value, low) != int(value):
-            raise ValueError(f"{name}={value} must be an integer")
     codes = np.array(["ACGT".find(letter) for letter in str(motif).upper()], dtype=np.int8)
     if len(codes) == 0 or (codes < 0).any():
         raise ValueError(f"motif={motif!r} must be a string of A, C, G and T")
     k = len(codes)
-    check_number("length", length, k)
-    check_number("mutations", mutations, int(unseen), k)
+    n, length = check_integer("n", n, 2), check_integer("length", length, k)
+    mutations = check_integer("mutations", mutations, int(unseen), k)
     check_number("center", center, 0, length - k)
     check_number("sd", sd, 0)
     p = check_array("background", background, 1, (4,))
@@ -198,7 +201,7 @@ def gattaca(
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
     draw = np.arange(n)
-    while len(draw):
+    for _ in range(_ROUNDS):
         X[draw] = rng.choice(4, size=(len(draw), length), p=p)
         planted = draw[y[draw] == 1]
         X[planted[:, None], _starts(rng, len(planted), center, sd, length - k) + np.arange(k)] = (
@@ -206,15 +209,19 @@ def gattaca(
         )
         windows = np.lib.stride_tricks.sliding_window_view(X[draw], k, axis=1)
         draw = draw[(windows == codes).all(axis=2).any(axis=1)] if unseen else draw[:0]
-    return X, y
+        if not len(draw):
+            return X, y
+    raise ValueError(
+        f"motif={motif!r} turns up by chance too often for sequences without it: {len(draw)} of "
+        f"{n} still hold it after {_ROUNDS} draws"
+    )
 
 
 def _starts(rng: np.random.RandomState, n: int, center: float, sd: float, last: int) -> np.ndarray:
     """Rounded normal positions from 0 to `last`, as a column."""
-    starts = np.rint(rng.normal(center, sd, size=n))
-    while (outside := (starts < 0) | (starts > last)).any():
-        starts[outside] = np.rint(rng.normal(center, sd, size=outside.sum()))
-    return starts.astype(int)[:, None]
+    edges = np.arange(last + 2) - 0.5
+    p = np.diff(norm.cdf(edges, center, max(sd, 1e-9)))
+    return rng.choice(last + 1, size=n, p=p / p.sum())[:, None]
 
 
 def _mutated(

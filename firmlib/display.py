@@ -93,7 +93,7 @@ class FirmDisplay:
 
 @dataclass
 class ConditionalScoreDisplay:
-    """The curve q_f with its mean and the band of one standard deviation, which is Q_f.
+    """The curve q_f with its mean and, as a band to both sides, Q_f.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class ConditionalScoreDisplay:
         ax = _new_axes(3.5, 2.6) if ax is None else ax
         curve = self.curve
         mean = curve.p @ curve.q
-        Q = np.sqrt(curve.p @ (curve.q - mean) ** 2)
+        Q = np.sqrt(max(curve.variance, 0.0))
         ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=ORANGE, linewidth=1)
         ax.plot(curve.t, curve.q, color=RED, linewidth=1.2)

@@ -9,7 +9,7 @@ METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ConditionalScore:
     """The conditional expected score q_f, Definition 1, at finitely many values.
 
@@ -25,6 +25,9 @@ class ConditionalScore:
         Rows (or the sum of their weights) behind each value.
     method : str
         "discrete", "binned" or "slope".
+    variance : float
+        Var[q_f(f(X))] = Q_f^2: of these values for a population, corrected for the noise in
+        them, and perhaps negative, for a sample.
     """
 
     t: np.ndarray
@@ -32,13 +35,13 @@ class ConditionalScore:
     p: np.ndarray
     n: np.ndarray
     method: str
+    variance: float
 
 
 class Estimate(NamedTuple):
-    """One feature's curve, the variance of q_f(f(X)) and the sign of the slope."""
+    """One feature's curve and the sign of its slope."""
 
     curve: ConditionalScore
-    variance: float
     sign: float
 
 
@@ -89,8 +92,8 @@ def estimate(
     if rows == "sample" and method != "slope" and not flat:
         within = r - np.repeat(m, np.diff(np.r_[starts, len(r)]))
         variance -= _plug_in_bias(np.add.reduceat(w * within**2, starts), n, w @ r**2)
-    curve = ConditionalScore(t, m + mean, n / W, n, method)
-    return Estimate(curve, float(variance), -1.0 if downhill else 1.0)
+    curve = ConditionalScore(t, m + mean, n / W, n, method, float(variance))
+    return Estimate(curve, -1.0 if downhill else 1.0)
 
 
 def _equal_frequency(n: np.ndarray, n_bins: int) -> np.ndarray:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from firmlib.display import FirmDisplay
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FirmResult:
     """Importances of several features for one score.
 
@@ -99,8 +99,8 @@ def firm(
         Rows from the distribution of the inputs.
     features : optional
         None for all columns; columns by name or position; callables X -> (n,), such as those
-        of `firmlib.features`; a dict of name to column or callable; or a table (n, m) of
-        feature values. They need not be known to the machine.
+        of `firmlib.features`; a dict of name to column, callable or array (n,); or feature
+        values themselves, (n,) or a table (n, m). They need not be known to the machine.
     method : {"auto", "discrete", "binned", "slope"}
         "discrete" takes the mean score on each level of the feature, "binned" in about sqrt(n)
         bins of equal frequency that never split ties. "auto" is "discrete" where a feature has
@@ -166,7 +166,7 @@ def firm(
     estimates = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_one)(s, X, name, f, w, options) for name, f in functions.items()
     )
-    variance = np.array([e.variance for e in estimates])
+    variance = np.array([e.curve.variance for e in estimates])
     sign = np.array([e.sign for e in estimates])
     importances = np.where(variance > 0, sign * np.sqrt(np.maximum(variance, 0)), 0.0)
     return FirmResult(
@@ -276,6 +276,8 @@ def _named_features(
         features = range(len(column_names(X)))
     elif isinstance(features, str | int | np.integer) or callable(features):
         features = [features]
+    elif hasattr(features, "dtype") and np.ndim(features) == 1 and _is_float(features):
+        features = {str(getattr(features, "name", None) or "f0"): features}
     if isinstance(features, list | tuple) and any(isinstance(f, list | tuple) for f in features):
         n_rows("features", features)  # a list of rows, which must have one length
     if isinstance(features, Mapping):
@@ -307,8 +309,14 @@ def _named_features(
     return dict(zip(names, (f for _, f in pairs), strict=True))
 
 
-def _function(f: Column | Callable, X: Any) -> Feature:
-    return f if callable(f) else _column_of(X, f)
+def _is_float(values: ArrayLike) -> bool:
+    return np.asarray(values).dtype.kind == "f"
+
+
+def _function(f: Column | Callable | ArrayLike, X: Any) -> Feature:
+    if callable(f):
+        return f
+    return _column_of(X, f) if np.ndim(f) == 0 else lambda _: f
 
 
 def _column_of(table: Any, j: Column, name: str = "X") -> Feature:

@@ -141,7 +141,7 @@ def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.n
     return labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelExpansion:
     """A kernel machine s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
 
@@ -177,6 +177,9 @@ class KernelExpansion:
         dual_coef = check_array("dual_coef", self.dual_coef, 1)
         centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
         check_number("scale", self.scale, 0, above=True)
+        check_number("degree", self.degree, 1)
+        check_number("coef0", self.coef0)
+        check_number("intercept", self.intercept)
         object.__setattr__(self, "dual_coef", dual_coef)
         object.__setattr__(self, "centers", centers)
 
@@ -321,7 +324,7 @@ def gradient(score: BaseEstimator | KernelExpansion | Callable, X: ArrayLike) ->
     if w.size != w.shape[-1]:
         raise ValueError(f"score has several outputs, coef_ of shape {w.shape}; expected one")
     X = check_array("X", X, 2, (None, w.size))
-    points = np.vstack([np.zeros_like(X[:1]), X])
+    points = np.vstack([np.zeros_like(X[:1]), np.eye(w.size), X])
     s = as_score(score, points)
     if not np.allclose(s - s[0], points @ w.ravel()):
         raise ValueError(

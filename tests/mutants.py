@@ -60,6 +60,7 @@ MUTANTS = [
     ("05_boolean_svm", "1 - 2 * x2 + 2 * x1 * x2", "1 - 2 * x2 + x1 * x2"),
     ("05_boolean_svm", "np.isclose(f[4], 5 / 3", "np.isclose(f[4], 4 / 3"),
     ("05_boolean_svm", "len(to_true) == 7", "len(to_true) == 6"),
+    ("06_gaussian_svm", "order[0] == 1 for", "order[0] == 0 for"),
 ]  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def test_summary_and_table_show_the_verdicts():
     summary = claims.summary("2.3-slope", "1.2-poim")
     assert "not reproduced" in repr(summary)
     assert "a &lt; b" in summary._repr_html_()
-    row = claims.table([vars(claim) for claim in summary]).splitlines()[2]
+    row = claims.table([vars(claim) for claim in summary]).splitlines()[4]
     assert "(notebooks/03_binary.ipynb#2.3-slope)" in row
     with pytest.raises(ValueError, match="unknown"):
         claims.summary("nothing")

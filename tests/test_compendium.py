@@ -49,7 +49,7 @@ def test_no_cell_shows_an_error_or_stderr(notebook):
 
 def test_notebooks_carry_no_traces_of_a_run(notebook):
     assert nbformat.writes(tidy(notebook.copy())) == nbformat.writes(notebook)
-    assert str(Path.home()) not in nbformat.writes(notebook)
+    assert not re.search(r"/(home|Users|root|tmp)/", nbformat.writes(notebook))
 
 
 def test_notebooks_have_commented_parameters_and_a_check(notebook):

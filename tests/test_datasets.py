@@ -49,7 +49,7 @@ def test_coding_and_size():
         ({"formula": "(" * 500 + "x1" + ")" * 500}, "is no Boolean formula"),
         ({"n_variables": 0}, "n_variables must be .* from 1 to 10, got 0"),
         ({"n_variables": 11}, "got 11"),
-        ({"n_variables": 2.0}, r"n_variables=2.0 must be an integer"),
+        ({"n_variables": 2.5}, r"n_variables=2.5 must be an integer"),
         ({"coding": "binary"}, "coding='binary' is unknown; expected one of"),
     ],
 )
@@ -101,7 +101,8 @@ def test_gattaca_plants_the_motif_where_and_as_often_as_the_paper_says():
     assert abs(unchanged - 0.25 - by_chance) < 4 * np.sqrt(0.25 * 0.75 / 10_000)
     sure = position[best == 7]
     assert abs(sure.mean() - 35) < 4 * 7 / np.sqrt(len(sure))
-    assert abs(sure.std() - 7) < 0.5
+    quartiles = np.percentile(sure, [25, 75])  # hardly moved by the few that occur by chance
+    assert abs(np.diff(quartiles)[0] - 2 * 0.6745 * 7) < 1
     assert (best >= 6).mean() > 0.999
     frequencies = np.bincount(X[y == -1].ravel(), minlength=4) / X[y == -1].size
     np.testing.assert_allclose(frequencies, 0.25, atol=4 * 0.5 / np.sqrt(X[y == -1].size))
@@ -135,6 +136,7 @@ def test_gattaca_background_and_mutations():
         ({"mutations": 0, "unseen": True}, "mutations must be a finite number from 1 to 7, got 0"),
         ({"center": 65}, "center must be a finite number from 0 to 63, got 65"),
         ({"sd": -1}, "sd must be a finite number from 0, got -1"),
+        ({"motif": "A", "unseen": True}, "motif='A' turns up by chance too often"),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
         ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
     ],

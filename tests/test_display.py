@@ -62,3 +62,11 @@ def test_saved_figures_are_the_same_bytes_again(tmp_path, monkeypatch):
     assert set(saved[0]) == {"line.png", "line.svg", "line.csv"}
     assert saved[0] == saved[1]
     assert saved[0]["line.csv"] == b"x,y\n1,0.3333333333\n2,2e-20\n"
+
+
+def test_band_of_a_sample_is_the_corrected_importance():
+    rng = np.random.default_rng(0)
+    noise = firmlib.conditional_expected_score(rng.normal(size=300), rng.normal(size=(300, 1)), 0)
+    (band,) = firmlib.ConditionalScoreDisplay(noise).plot().ax_.patches
+    np.testing.assert_allclose(band.get_height(), 2 * np.sqrt(max(noise.variance, 0)))
+    assert band.get_height() < 2 * np.sqrt(noise.p @ (noise.q - noise.p @ noise.q) ** 2)

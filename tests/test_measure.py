@@ -421,3 +421,11 @@ def test_units_of_a_feature_do_not_matter(method, rows, unit):
 def test_a_large_mean_of_the_score_does_not_matter():
     plain, lifted = firm(S, X), firm(S + 1e8, X)
     np.testing.assert_allclose(lifted.importances, plain.importances, rtol=1e-6)
+
+
+def test_features_given_as_arrays_of_values():
+    values = X[:, 1] ** 2
+    expected = firm(S, X, [lambda T: T[:, 1] ** 2]).importances
+    for given in (values, {"square": values}, pd.Series(values, name="square"), values[:, None]):
+        np.testing.assert_array_equal(firm(S, X, given).importances, expected)
+    assert firm(S, X, pd.Series(values, name="square")).feature_names == ("square",)

@@ -304,3 +304,9 @@ def test_other_kernels_are_refused(machine):
 def test_several_outputs_have_no_single_gradient(machine):
     with pytest.raises(ValueError, match="several outputs, dual_coef_ of shape"):
         gradient(machine, X)
+
+
+def test_gradient_of_a_log_link_is_refused_at_the_origin_too():
+    model = PoissonRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 7.0])
+    with pytest.raises(ValueError, match="is not linear in X"):
+        gradient(model, [[0.0]])
