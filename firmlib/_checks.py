@@ -60,10 +60,11 @@ def check_number(
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as an int from `low` to `high`."""
-    number = check_number(name, value, low, np.inf if high is None else high)
-    if number != int(number):
-        raise ValueError(f"{name}={value!r} must be an integer")
-    return int(number)
+    ok = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not ok or value < low or (high is not None and value > high):
+        wanted = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {wanted}, got {value!r}")
+    return int(value)
 
 
 def check_probability(name: str, value: ArrayLike) -> np.ndarray:

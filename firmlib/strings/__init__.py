@@ -1,0 +1,23 @@
+"""Sequences: WD and WDS kernels, an SVM, its weights and POIMs (Sections 1.2 and 3.3)."""
+
+from firmlib.strings.alphabet import decode, encode, read_fasta
+from firmlib.strings.background import Background
+from firmlib.strings.kernel import wds_diagonal, wds_kernel
+from firmlib.strings.motifs import motif_importance, top_motifs
+from firmlib.strings.poim import poim
+from firmlib.strings.svm import WDSClassifier
+from firmlib.strings.weights import PositionalWeights
+
+__all__ = [
+    "Background",
+    "PositionalWeights",
+    "WDSClassifier",
+    "decode",
+    "encode",
+    "motif_importance",
+    "poim",
+    "read_fasta",
+    "top_motifs",
+    "wds_diagonal",
+    "wds_kernel",
+]

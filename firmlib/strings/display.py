@@ -1,0 +1,162 @@
+"""Pictures of string scores; each draws into `ax`, or into a new figure, and returns the axes."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import PathPatch
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D
+from numpy.typing import ArrayLike
+
+from firmlib._checks import check_array, check_integer
+from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from firmlib.strings.alphabet import LETTERS, decode
+from firmlib.strings.background import Background
+from firmlib.strings.motifs import importance_along, letter_contributions
+from firmlib.strings.poim import poim
+from firmlib.strings.weights import PositionalWeights
+
+LETTER_COLORS = dict(zip(LETTERS, (GREEN, BLUE, ORANGE, RED), strict=True))
+
+
+def plot_importance_along(
+    importance: PositionalWeights | ArrayLike,
+    motif: str,
+    background: Background | None = None,
+    *,
+    scale: str = "poim",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `importance_along`: a motif, its neighbours and the null band of mean ± 1 sd (Figure 3).
+
+    Examples
+    --------
+    >>> from firmlib.strings.display import plot_importance_along
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0}, length=20)
+    >>> plot_importance_along(w, "GATTACA").get_xlabel()
+    'position'
+    """
+    table = importance_along(importance, motif, background, scale=scale)
+    ax = plt.subplots(figsize=(5, 3))[1] if ax is None else ax
+    x, mean, sd = table["position"], table["null mean"], table["null sd"]
+    ax.fill_between(x, mean - sd, mean + sd, color=GREY, alpha=0.35, linewidth=0, label="null ± sd")
+    styles = {"distance 2": (BLUE, ":"), "distance 1": (PURPLE, "--"), "motif": (RED, "-")}
+    for column, (color, style) in styles.items():
+        if column in table:
+            label = motif if column == "motif" else column
+            ax.plot(x, table[column], color=color, linestyle=style, linewidth=1.5, label=label)
+    low, high = ax.get_ylim()
+    ax.set(xlabel="position", ylabel="importance", ylim=(low, high + 0.3 * (high - low)))
+    ax.legend(loc="upper center", ncols=2)
+    return ax
+
+
+def plot_poim(matrix: ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """Draw a POIM of words of one, two or three letters as a heat map, a row for each word.
+
+    Examples
+    --------
+    >>> from firmlib.strings.display import plot_poim
+    >>> plot_poim([[3, -1, -1, -1], [0, 0, 0, 0]]).get_yticklabels()[0].get_text()
+    'A'
+    """
+    matrix = check_array("matrix", matrix, 2)
+    k = {4: 1, 16: 2, 64: 3}.get(matrix.shape[1])
+    if k is None:
+        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected 4, 16 or 64")
+    ax = plt.subplots(figsize=(6, 1.2 + 0.11 * 4**k))[1] if ax is None else ax
+    names = decode(np.indices((4,) * k).reshape(k, -1).T)
+    ax.set_yticks(np.arange(4**k), names, family="monospace", fontsize=9 if k < 3 else 5)
+    return _heat_map(ax, matrix.T, "RdBu_r", -np.abs(matrix).max(), np.abs(matrix).max())
+
+
+def plot_max_by_length(
+    weights: PositionalWeights,
+    max_k: int = 8,
+    background: Background | None = None,
+    *,
+    scale: str = "firm",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw max_z |Q(z, j)| over the words z of each length, at each position j.
+
+    On the scale of FIRM lengths can be compared: which of them carries the signal?
+
+    Examples
+    --------
+    >>> from firmlib.strings.display import plot_max_by_length
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0}, length=20)
+    >>> plot_max_by_length(w, 4).get_ylabel()
+    'length of word'
+    """
+    max_k = check_integer("max_k", max_k, 1, weights.length)
+    largest = np.full((max_k, weights.length), np.nan)
+    for k in range(1, max_k + 1):
+        Q = poim(weights, k, background, scale=scale)
+        largest[k - 1, : len(Q)] = np.maximum(Q.max(axis=1), -Q.min(axis=1))
+    ax = plt.subplots(figsize=(6, 1.2 + 0.25 * max_k))[1] if ax is None else ax
+    ax.set_yticks(np.arange(max_k), np.arange(1, max_k + 1))
+    ax.set_ylabel("length of word")
+    return _heat_map(ax, largest, "viridis", 0, None)
+
+
+def _heat_map(ax: Axes, rows: np.ndarray, cmap: str, low: float, high: float | None) -> Axes:
+    image = ax.imshow(rows, aspect="auto", cmap=cmap, vmin=low, vmax=high, interpolation="none")
+    ax.figure.colorbar(image, ax=ax, label="importance")
+    ax.set_xlabel("position")
+    return ax
+
+
+def plot_logo(
+    weights: PositionalWeights,
+    motif: str,
+    position: int,
+    background: Background | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `letter_contributions` as letters: what helps stands above the line, the rest below.
+
+    Examples
+    --------
+    >>> from firmlib.strings.display import plot_logo
+    >>> from firmlib.strings.motifs import top_motifs
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0, ("TACA", 6): 1.0}, length=20)
+    >>> [(motif, position, _)] = top_motifs(w, 6, 1)
+    >>> plot_logo(w, motif, position).get_title()
+    'GATACA at 4'
+    """
+    heights = letter_contributions(weights, motif, position, background)
+    ax = plt.subplots(figsize=(1 + 0.45 * len(heights), 2.5))[1] if ax is None else ax
+    for t, row in heights.iterrows():
+        for side in (row[row > 0].sort_values(), row[row < 0].sort_values(ascending=False)):
+            base = 0.0
+            for letter, height in side.items():
+                _draw_letter(ax, letter, t, base, height)
+                base += height
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xlim(-0.6, len(heights) - 0.4)
+    ax.autoscale_view(scalex=False)
+    ax.set_xticks(np.arange(len(heights)), position + np.arange(len(heights)))
+    ax.set(xlabel="position", ylabel="contribution", title=f"{motif.upper()} at {position}")
+    return ax
+
+
+def _draw_letter(ax: Axes, letter: str, x: float, base: float, height: float) -> None:
+    path = TextPath(
+        (0, 0), letter, size=1, prop=FontProperties(family="DejaVu Sans", weight="bold")
+    )
+    box = path.get_extents()
+    fit = Affine2D().translate(-box.x0, -box.y0).scale(0.9 / box.width, abs(height) / box.height)
+    fit = fit.translate(x - 0.45, min(base, base + height))
+    patch = PathPatch(
+        fit.transform_path(path),
+        facecolor=LETTER_COLORS[letter],
+        linewidth=0,
+        alpha=1 if height > 0 else 0.4,
+    )
+    ax.add_patch(patch)

@@ -1,0 +1,350 @@
+"""The weighted degree kernel with shifts: its matrix, its diagonal, and K·v without K."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from firmlib._checks import check_array, check_memory, check_option
+from firmlib.strings.alphabet import encode
+
+MAX_DEGREE = 31
+"""The longest word that fits into an int64 with two bits a letter."""
+
+_TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
+
+
+def wds_kernel(
+    X: ArrayLike,
+    Y: ArrayLike | None = None,
+    *,
+    degree: int,
+    shift: int = 0,
+    shift_weights: str = "rase",
+    normalize: bool = True,
+) -> np.ndarray:
+    """Weighted degree kernel with shifts: how many words two sequences share, and where.
+
+    With x[i:i+d] the word of length d at position i,
+
+        k(x, y) = sum_{d=1..D} beta_d sum_{i} ( I(x[i:i+d] = y[i:i+d])
+                  + sum_{s=1..S} delta_s ( I(x[i+s:i+s+d] = y[i:i+d])
+                                         + I(x[i:i+d] = y[i+s:i+s+d]) ) ),
+
+    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase") or
+    1 / (2 s) as in the code of the Shogun toolbox ("shogun"). Either is positive semi-definite:
+    1 + sum_s 2 delta_s cos(s t) is never negative (Rogosinski and Szegő; Young).
+
+    Parameters
+    ----------
+    X, Y : n and m sequences of one length, as strings or codes (see `encode`)
+        Without `Y`, X against itself: half the work.
+    degree : int from 1 to 31
+        D, the longest word; at most the sequences' length.
+    shift : int
+        S, the furthest shift, below the sequences' length; 0 gives the weighted degree kernel.
+    shift_weights : {"rase", "shogun"}
+        delta_s.
+    normalize : bool
+        Divide by sqrt(k(x, x) k(y, y)).
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    References
+    ----------
+    G. Rätsch, S. Sonnenburg, B. Schölkopf. RASE: recognition of alternatively spliced exons in
+    C. elegans. Bioinformatics 21 (Suppl. 1), 2005.
+
+    Examples
+    --------
+    >>> from firmlib.strings.kernel import wds_kernel
+    >>> wds_kernel(["GATTACA"], ["GATTACA", "CATTACA", "TGATTAC"], degree=3, shift=1).round(3)
+    array([[1.   , 0.848, 0.297]])
+    """
+    X = encode(X)
+    symmetric = Y is None
+    Y = X if symmetric else encode(Y)
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"Y has sequences of length {Y.shape[1]}, expected that of X, {X.shape[1]}"
+        )
+    check_kernel(X.shape[1], degree, shift, shift_weights)
+    check_memory("the kernel matrix", (len(X), len(Y)))
+    K = np.zeros((len(X), len(Y)))
+    for s, delta in enumerate(shift_factors(shift, shift_weights)):
+        x, y, own = _words(X, Y, s, degree)
+        for rows, columns in _tiles(*K.shape, symmetric):
+            common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
+            K[rows, columns] += delta * common
+    K *= 2 / (degree * (degree + 1))
+    if symmetric:
+        for rows, columns in _tiles(*K.shape, symmetric):
+            K[columns, rows] = K[rows, columns].T
+    if normalize:
+        options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
+        kx = wds_diagonal(X, **options)
+        ky = kx if symmetric else wds_diagonal(Y, **options)
+        for row, k in zip(K, kx, strict=True):
+            row /= np.sqrt(k * ky)
+    return K
+
+
+def wds_diagonal(
+    X: ArrayLike, *, degree: int, shift: int = 0, shift_weights: str = "rase"
+) -> np.ndarray:
+    """k(x, x) of every sequence, not normalized; arguments as for `wds_kernel`.
+
+    Examples
+    --------
+    >>> from firmlib.strings.kernel import wds_diagonal
+    >>> wds_diagonal(["GATTACA", "AAAAAAA"], degree=2, shift=1)
+    array([7. , 9.5])
+    """
+    X = encode(X)
+    check_kernel(X.shape[1], degree, shift, shift_weights)
+    k = np.zeros(len(X))
+    for s, delta in enumerate(shift_factors(shift, shift_weights)):
+        x, y, own = _words(X, X, s, degree)
+        for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
+            k[rows] += delta * _common_words(x[:, :, rows], y[:, :, rows], own, degree)
+    return k * (2 / (degree * (degree + 1)))
+
+
+class WDSOperator:
+    """The kernel matrix of X as an operator: ``WDSOperator(X, ...) @ v`` is K v without K.
+
+    K v is the score of a machine with dual coefficients v. Sum v over the sequences that have
+    the word u at position p, mix the sums of u over shifts, and let every sequence collect what
+    its words have:
+
+        g_d(u, p) = sum_j v_j I(x_j[p:p+d] = u),
+        (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
+
+    with u = x_i[p:p+d]. Sequences are looked at only once for each p, at the longest words: sums
+    go from words to their prefixes, mixtures from prefixes to words. That takes O(n L) steps, and
+    a few for each distinct (u, p) and shift.
+
+    Parameters
+    ----------
+    X : n sequences
+    degree, shift, shift_weights, normalize
+        As for `wds_kernel`.
+
+    Examples
+    --------
+    >>> from firmlib.strings.kernel import WDSOperator, wds_kernel
+    >>> X, v = ["GATTACA", "CATTACA", "TGATTAC"], [1.0, -2.0, 1.0]
+    >>> np.allclose(WDSOperator(X, degree=3) @ v, wds_kernel(X, degree=3) @ v)
+    True
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        *,
+        degree: int,
+        shift: int = 0,
+        shift_weights: str = "rase",
+        normalize: bool = True,
+    ) -> None:
+        X = encode(X)
+        n, length = X.shape
+        check_kernel(length, degree, shift, shift_weights)
+        n_words = sum(min(n, 4**d) * (length - d + 1) for d in range(1, degree + 1))
+        check_memory("the table of the words in X", (n_words, 2))
+        self.shape = (n, n)
+        self._beta = degree_factors(degree)
+        self._scale = np.ones(n)
+        if normalize:
+            k = wds_diagonal(X, degree=degree, shift=shift, shift_weights=shift_weights)
+            self._scale = 1 / np.sqrt(k)
+        self._build(np.ascontiguousarray(X.T), degree, shift_factors(shift, shift_weights))
+
+    def _build(self, letters: np.ndarray, degree: int, delta: np.ndarray) -> None:
+        """Number the words of each degree at each position, and the longest of each sequence."""
+        length, n = letters.shape
+        self._longest = np.empty((length, n), dtype=np.int32)  # words of min(D, L - p) letters
+        self._levels = []
+        words = position = np.empty(0, dtype=np.int64)
+        for d in range(degree, 0, -1):
+            positions = range(length - d + 1) if d == degree else [length - d]
+            new = []
+            for p in positions:
+                distinct, self._longest[p] = _distinct(letters[p : p + d])
+                new.append(distinct)
+            sizes = [len(distinct) for distinct in new]
+            bounds = pairwise(len(words) + np.cumsum([0, *sizes]))
+            ending = [(p, slice(*b)) for p, b in zip(positions, bounds, strict=True)]
+            words = np.concatenate([words, *new])
+            position = np.concatenate([position, np.repeat(positions, sizes)])
+            prefix = words >> 2
+            first = (np.diff(prefix, prepend=-1) != 0) | (np.diff(position, prepend=-1) != 0)
+            above = _above(words, position, delta)
+            self._levels.append(_Level(ending, np.flatnonzero(first), above))
+            words, position = prefix[first], position[first]
+
+    def __matmul__(self, v: ArrayLike) -> np.ndarray:
+        """K v."""
+        v = check_array("v", v, 1, (self.shape[1],)) * self._scale
+        sums, g = [], np.empty(0)
+        for level in self._levels:
+            new = [np.bincount(self._longest[p], v) for p, _ in level.ending]
+            sums.append(np.concatenate([g, *new]))
+            g = np.add.reduceat(sums[-1], level.first)
+        score, h = np.zeros(len(v)), np.zeros(len(g))
+        for beta, level in zip(self._beta, reversed(self._levels), strict=True):
+            g = sums.pop()
+            h = np.repeat(h[: len(level.first)], np.diff(level.first, append=len(g)))
+            h += beta * (g + level.above @ g + level.above.T @ g)
+            for p, own in level.ending:
+                score += h[own][self._longest[p]]
+        return score * self._scale
+
+
+class _Level(NamedTuple):
+    """The distinct words (u, p) of one degree, ordered by p, then by u."""
+
+    ending: list[tuple[int, slice]]  # the p where no longer word is had, and their words
+    first: np.ndarray  # the first word with each prefix
+    above: sparse.csr_matrix  # delta_s from (u, p) to (u, p + s)
+
+
+def _distinct(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct columns of d letters as sorted int64 words, and each column's number."""
+    words = np.zeros(letters.shape[1], dtype=np.int64)
+    for row in letters:
+        words = words << 2 | row
+    if 4 ** len(letters) > 4 * len(words):
+        return np.unique(words, return_inverse=True)
+    seen = np.bincount(words, minlength=4 ** len(letters)) > 0
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[words]
+
+
+def _above(words: np.ndarray, position: np.ndarray, delta: np.ndarray) -> sparse.csr_matrix:
+    """delta_s at [(u, p), (u, p + s)], s >= 1."""
+    order = np.argsort(words, kind="stable")  # by word, then by position
+    words, position = words[order], position[order]
+    rows, columns, lags = [order[:0]], [order[:0]], [order[:0]]
+    for k in range(1, len(delta)):
+        lag = position[k:] - position[:-k]
+        i = np.flatnonzero((words[k:] == words[:-k]) & (lag < len(delta)))
+        if not i.size:
+            break
+        rows.append(order[i])
+        columns.append(order[i + k])
+        lags.append(lag[i])
+    entries = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_matrix((delta[np.concatenate(lags)], entries), (len(words), len(words)))
+
+
+def degree_factors(degree: int) -> np.ndarray:
+    """beta_1, ..., beta_D, which sum to 1."""
+    return 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
+
+
+def shift_factors(shift: int, shift_weights: str) -> np.ndarray:
+    """1, delta_1, ..., delta_S."""
+    s = np.arange(1, shift + 1)
+    return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
+
+
+def check_kernel(length: int, degree: int, shift: int, shift_weights: str) -> None:
+    """Raise unless these are parameters of a kernel on sequences of `length` letters."""
+    for name, value, low, high, why in (
+        ("degree", degree, 1, MAX_DEGREE, "any sequences"),
+        ("degree", degree, 1, length, f"sequences of length {length}"),
+        ("shift", shift, 0, length - 1, f"sequences of length {length}"),
+    ):
+        integer = isinstance(value, Integral) and not isinstance(value, bool)
+        if not (integer and low <= value <= high):
+            raise ValueError(
+                f"{name} must be an integer from {low} to {high} for {why}, got {value!r}"
+            )
+    check_option("shift_weights", shift_weights, ("rase", "shogun"))
+
+
+def _tiles(n: int, m: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
+    for rows in gen_batches(n, _TILE[0]):
+        for columns in gen_batches(m, _TILE[1]):
+            if not symmetric or columns.stop > rows.start:
+                yield rows, columns
+
+
+def _words(
+    X: np.ndarray, Y: np.ndarray, s: int, degree: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bits of x[s:] over y[:-s] and of x[:-s] over y[s:], two planes of 64-bit words.
+
+    The bits of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends.
+    """
+    overlap = X.shape[1] - s
+    flipped = 3 - X
+    pairs = [(flipped[:, s:], Y[:, :overlap]), (flipped[:, :overlap], Y[:, s:])][: 2 if s else 1]
+    x, y = (
+        np.concatenate([_planes(part, degree) for part in parts], axis=1)
+        for parts in zip(*pairs, strict=True)
+    )
+    own = np.full((len(pairs), x.shape[1] // len(pairs)), 2**64 - 2 ** (degree - 1), np.uint64)
+    own[:, 0] = 2**64 - 1
+    return x, y, own.reshape(-1, 1)
+
+
+def _planes(codes: np.ndarray, degree: int) -> np.ndarray:
+    """Low and high bits of n sequences in 64-bit words, shape (2, words, n).
+
+    Each word begins with the last degree - 1 letters of the word before, so that no match needs
+    to look across.
+    """
+    n, length = codes.shape
+    step = 65 - degree
+    n_words = 1 + max(0, -(-(length - 64) // step))
+    bits = np.zeros((2, n, step * (n_words - 1) + 64), dtype=np.uint8)
+    bits[0, :, :length] = codes & 1
+    bits[1, :, :length] = codes >> 1
+    windows = sliding_window_view(bits, 64, axis=2)[:, :, ::step]
+    words = np.packbits(windows, axis=-1, bitorder="little").view("<u8")[..., 0]
+    return np.ascontiguousarray(words.transpose(0, 2, 1), dtype=np.uint64)
+
+
+def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) -> np.ndarray:
+    """sum_d (D - d + 1) (number of positions where a match of d letters ends), in integers.
+
+    It ends where one of d - 1 letters ends and the letter d - 1 places before matches too.
+    """
+    match = (x[0] ^ y[0]) & (x[1] ^ y[1])
+    shape = match.shape[1:]
+    match = match.reshape(len(own), -1)
+    ends = match & own
+    most = int(np.bitwise_count(own).sum())
+    total = np.zeros(match.shape[1], np.min_scalar_type(most * degree * (degree + 1) // 2))
+    for factor in range(degree, 0, -1):
+        counts = np.bitwise_count(ends)
+        ending = np.add.reduce(counts, axis=0, dtype=np.min_scalar_type(most))
+        total += np.multiply(ending, factor, dtype=total.dtype)
+        match += match
+        ends &= match
+        if degree - factor >= 3:  # long matches are rare: go on with the words that have one
+            alive = counts > 0
+            if 8 * np.count_nonzero(alive) < alive.size:
+                pair = np.flatnonzero(alive)
+                rest = _rest(match.ravel()[pair], ends.ravel()[pair], factor - 1, total.dtype)
+                np.add.at(total, pair % len(total), rest)
+                break
+    return total.reshape(shape)
+
+
+def _rest(match: np.ndarray, ends: np.ndarray, degree: int, dtype: np.dtype) -> np.ndarray:
+    total = np.zeros(len(match), dtype)
+    for factor in range(degree, 0, -1):
+        total += np.multiply(np.bitwise_count(ends), factor, dtype=dtype)
+        match += match
+        ends &= match
+    return total

@@ -1,0 +1,415 @@
+"""Importance of given motifs of any length, and the best ones, without a table of all words."""
+
+from collections.abc import Sequence
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from firmlib._checks import check_array, check_integer, check_memory, check_option
+from firmlib.binary import firm_from_poim
+from firmlib.strings.alphabet import LETTERS, decode
+from firmlib.strings.background import Background, as_codes, words
+from firmlib.strings.poim import check_background, messages, poim, sweep, sweep_long_words
+from firmlib.strings.weights import PositionalWeights, find
+
+_ENTRIES = 2**24  # numbers in the largest table of a search
+_WIDTH = 2**12  # strings that a search follows at first
+
+
+def motif_importance(
+    weights: PositionalWeights,
+    motifs: Sequence[str] | ArrayLike,
+    background: Background | None = None,
+    *,
+    scale: str = "poim",
+) -> np.ndarray:
+    """Importance of given motifs at all positions, as in `poim`, for motifs of any length.
+
+        Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
+
+    is the sum of the weights of all words inside z, which are known, and of the expected weights
+    of those that reach out of it or lie beside it.
+
+    Parameters
+    ----------
+    weights : PositionalWeights
+    motifs : n motifs of one length k, as strings or codes
+    background : Background, optional
+        Uniform by default.
+    scale : {"poim", "firm"}
+        "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
+
+    Returns
+    -------
+    ndarray of shape (n, L - k + 1)
+        0 for a motif that is impossible where it stands.
+
+    Examples
+    --------
+    >>> from firmlib.strings.motifs import motif_importance
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("ATTA", 1): 256.0}, length=8)
+    >>> motif_importance(w, ["GATTACA", "GATTCCA"])
+    array([[255.,  -1.],
+           [ -1.,  -1.]])
+    """
+    check_option("scale", scale, ("poim", "firm"))
+    background = check_background(background, weights)
+    Z = as_codes("motifs", motifs)
+    k = check_integer("the motifs' length", Z.shape[1], 1, weights.length)
+    if k <= background.order:
+        Q = poim(weights, k, background)[:, words(Z, k)[:, 0]].T
+    else:
+        Q = (_inside(weights, Z) + _beside(weights, Z, background)).T
+    p = background.motif_probabilities(Z)
+    return firm_from_poim(Q, p) if scale == "firm" else np.where(p > 0, Q, 0)
+
+
+def _inside(weights: PositionalWeights, Z: np.ndarray) -> np.ndarray:
+    """Sum of the weights of the words in each motif, shape (L - k + 1, n)."""
+    k, n = Z.shape[1], weights.length - Z.shape[1] + 1
+    total = np.zeros((n, len(Z)))
+    for d in range(1, min(k, weights.degree) + 1):
+        codes, column = np.unique(words(Z, d), return_inverse=True)
+        w = weights.columns(d, codes)
+        for t, word in enumerate(column.T):
+            total += w[t : t + n, word]
+    return total
+
+
+def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -> np.ndarray:
+    """Expected weights of all words that are not in a motif, less E[s], shape (L - k + 1, n)."""
+    D, k, n = background.order, Z.shape[1], weights.length - Z.shape[1] + 1
+    total = np.zeros((n, len(Z)))
+    for level in sweep(weights, background):
+        d, _, right, left, both = level
+        if d <= k:
+            if d == D:
+                right, left = messages(weights, background, level)
+            prefix, suffix = words(Z, d)[:, 0], words(Z, d)[:, -1]
+            total += 0 if right is None else right[k - d : k - d + n, suffix]
+            total += 0 if left is None else left[:n, prefix]
+            total += 0 if both is None or d < k else both[:, prefix]
+    for code, place, level in sweep_long_words(weights, background, max(D, weights.split) + 1):
+        d, _, right, left, both = level
+        if d <= k:
+            prefix, suffix = words(Z, d)[:, 0], words(Z, d)[:, -1]
+            _add_at(total, code, place - (k - d), right, suffix)
+            _add_at(total, code, place, left, prefix)
+            if d == k:
+                _add_at(total, code, place, both, prefix)
+    return total
+
+
+def _add_at(
+    total: np.ndarray, code: np.ndarray, place: np.ndarray, value: np.ndarray, wanted: np.ndarray
+) -> None:
+    """Add the values of the wanted words, one for each column of `total`, where they stand."""
+    codes, column = np.unique(wanted, return_inverse=True)
+    row, start, which = find(code, codes)
+    table, place = np.zeros((len(total), len(codes))), place[:, 0, start]
+    fits = (place >= 0) & (place < len(total))
+    value = np.where(fits, value[:, row, start], 0)
+    np.add.at(table, (np.where(fits, place, 0), which), value)
+    total += table[:, column]
+
+
+def importance_along(
+    importance: PositionalWeights | ArrayLike,
+    motif: str,
+    background: Background | None = None,
+    *,
+    scale: str = "poim",
+) -> pd.DataFrame:
+    """Importance of a motif and of its neighbours along the sequence, as in Figure 3.
+
+    Parameters
+    ----------
+    importance : PositionalWeights, or array of shape (L - k + 1, 4**k)
+        Of an array, such as `poim` or `PositionalWeights.dense` give, the columns are taken.
+    motif : str
+        Of length k.
+    background, scale
+        As in `motif_importance`; not used for an array.
+
+    Returns
+    -------
+    DataFrame
+        A row a position; columns "position", "motif", "distance 1" and "distance 2" (means over
+        all strings with so many letters changed), "null mean" and "null sd" (over the strings that
+        differ from the motif at every position: all of them up to 7 letters, else 4096 random
+        ones, always the same).
+
+    Examples
+    --------
+    >>> from firmlib.strings.motifs import importance_along
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("GAT", 1): 1.0}, length=5)
+    >>> importance_along(w, "GAT")[["position", "motif", "distance 1"]].round(3)
+       position  motif  distance 1
+    0         0 -0.016      -0.016
+    1         1  0.984      -0.016
+    2         2 -0.016      -0.016
+    """
+    z = as_codes("motif", [motif])[0]
+    k = len(z)
+    if not isinstance(importance, PositionalWeights):
+        importance = check_array("importance", importance, 2, (None, 4**k))
+
+    def values(change: np.ndarray) -> np.ndarray:
+        strings = (z + change) % 4
+        if isinstance(importance, PositionalWeights):
+            return motif_importance(importance, strings, background, scale=scale).T
+        return importance[:, words(strings, k)[:, 0]]
+
+    everywhere = np.random.default_rng(0).integers(1, 4, (4096, k)) if k > 7 else _changes(k, k)
+    null = values(everywhere)
+    columns = {
+        "position": np.arange(len(null)),
+        "motif": values(_changes(k, 0))[:, 0],
+        **{f"distance {r}": values(_changes(k, r)).mean(axis=1) for r in range(1, min(k, 2) + 1)},
+        "null mean": null.mean(axis=1),
+        "null sd": null.std(axis=1),
+    }
+    return pd.DataFrame(columns)
+
+
+def _changes(k: int, r: int) -> np.ndarray:
+    """What to add to codes, modulo 4, to change r of k letters, in all ways."""
+    where = np.array(list(combinations(range(k), r)), dtype=int)
+    steps = np.array(list(product(range(1, 4), repeat=r)), dtype=int)
+    changes = np.zeros((len(where), len(steps), k), dtype=int)
+    np.put_along_axis(changes, where[:, None, :], steps[None], axis=2)
+    return changes.reshape(-1, k)
+
+
+def letter_contributions(
+    weights: PositionalWeights, motif: str, position: int, background: Background | None = None
+) -> pd.DataFrame:
+    """How much each letter of a motif adds to its importance, and what others would add there.
+
+        h_t(b) = Q'(z with b at t) - sum_a Pr(X_{j+t} = a | the other letters) Q'(z with a at t)
+
+    Parameters
+    ----------
+    weights : PositionalWeights
+    motif : str
+        z.
+    position : int
+        j.
+    background : Background, optional
+        Uniform by default.
+
+    Returns
+    -------
+    DataFrame
+        A row a letter of the motif; columns A, C, G, T.
+
+    Examples
+    --------
+    >>> from firmlib.strings.motifs import letter_contributions
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> letter_contributions(PositionalWeights.from_dict({("CG", 0): 4.0}, 3), "CGA", 0)
+         A    C    G    T
+    0 -1.0  3.0 -1.0 -1.0
+    1 -1.0 -1.0  3.0 -1.0
+    2  0.0  0.0  0.0  0.0
+    """
+    background = check_background(background, weights)
+    z = as_codes("motif", [motif])[0]
+    k = check_integer("the motif's length", len(z), 1, weights.length)
+    j = check_integer("position", position, 0, weights.length - k)
+    strings = np.tile(z, (k, 4, 1))
+    strings[np.arange(k), :, np.arange(k)] = np.arange(4)
+    strings = strings.reshape(-1, k)
+    Q = motif_importance(weights, strings, background)[:, j].reshape(k, 4)
+    p = background.motif_probabilities(strings)[:, j].reshape(k, 4)
+    total = p.sum(axis=1, keepdims=True)
+    mean = (p * Q).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1)
+    return pd.DataFrame(np.where(p > 0, Q - mean, 0), columns=list(LETTERS))
+
+
+def top_motifs(
+    weights: PositionalWeights, length: int, n: int, background: Background | None = None
+) -> list[tuple[str, int, float]]:
+    """The n motifs of a length, at any position, with the largest Q', as in `poim`.
+
+    The importance of a string is a sum over its windows of d letters, so that the best way to go
+    on from the last d - 1 letters follows from dynamic programming, backwards. With d the degree of
+    the weights that is what can be gained exactly; where 4^d does not fit, d is smaller, and the
+    positive parts of the weights of longer words make it a bound. A search then follows the most
+    promising strings letter by letter. It is exact: the result is returned only if none of the
+    strings that were dropped on the way could have been better, up to rounding; otherwise more
+    are followed.
+
+    Parameters
+    ----------
+    weights : PositionalWeights
+    length : int
+        May be far too long for a table of all 4**length motifs.
+    n : int
+    background : Background, optional
+        Uniform by default. Motifs that are impossible are left out.
+
+    Returns
+    -------
+    list of (motif, position, importance)
+        The best first; ties, which rounding may break, by position and then by letters. Fewer
+        than n if there are no more.
+
+    Raises
+    ------
+    RuntimeError
+        If two million strings followed at once do not suffice, which can happen for words with
+        weight that are longer than the d that fits.
+
+    Examples
+    --------
+    >>> from firmlib.strings.motifs import top_motifs
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("GATTA", 9): 1.0, ("TACA", 12): 1.0}, length=40)
+    >>> top_motifs(w, 7, 1)
+    [('GATTACA', 9, 1.9951171875)]
+    """
+    background = check_background(background, weights)
+    k = check_integer("length", length, 1, weights.length)
+    n = check_integer("n", n, 1)
+    low = max(background.order + 1, weights.split)
+    if k <= low or (weights.length - k + 1) * 4**k <= _ENTRIES:
+        Q = np.where(background.probabilities(k) > 0, poim(weights, k, background), -np.inf)
+        keep, _ = _best(Q.ravel(), n)
+        position, code = np.divmod(keep, 4**k)
+        return _ranked(_letters(code, k), position, Q[position, code])
+    bounds = _bounds(weights, k, _window(weights, k, low), background)
+    for width in max(_WIDTH, 4 * n) * 8 ** np.arange(4):
+        Z, position, dropped = _search(weights, k, bounds, width, 4 * n + 1000)
+        motifs, which = np.unique(Z, axis=0, return_inverse=True)
+        value = motif_importance(weights, motifs, background)[which, position]
+        keep, also_dropped = _best(value, n)
+        worst = value[keep].min() if len(keep) == n else -np.inf
+        if max(dropped, also_dropped) <= worst + 1e-9 * np.abs(value).max(initial=0):
+            return _ranked(Z[keep], position[keep], value[keep])
+    raise RuntimeError(
+        f"top_motifs gave up: {width} strings of length {k} followed at once do not rule out one "
+        f"of importance {dropped:.6g}, and the last one found has {worst:.6g}"
+    )
+
+
+class _Bounds(NamedTuple):
+    """What windows of d letters add to the importance of a motif, at most."""
+
+    d: int
+    first: np.ndarray  # as the first letters of a motif, (positions, 4**d)
+    gain: np.ndarray  # with their last letter, given the others, (L - d + 1, 4**d)
+    rest: dict[int, np.ndarray]  # after t letters: all that can still come
+
+
+def _window(weights: PositionalWeights, k: int, low: int) -> int:
+    """The longest windows that are needed, or else that fit, of at least `low` letters."""
+    L, d = weights.length, min(k - 1, max(low, weights.degree))
+    while d > low and max((L - d + 1) * 4, (L - k + 1) * (k - d)) * 4 ** (d - 1) > _ENTRIES:
+        d -= 1
+    check_memory("the table of bounds", (k - d, L - k + 1, 4 ** (d - 1)))
+    return d
+
+
+def _bounds(weights: PositionalWeights, k: int, d: int, background: Background) -> _Bounds:
+    n = weights.length - k + 1
+    short, long = weights.part(1, d), weights.part(d + 1, weights.degree)
+    start, final, slack = _long_bounds(long, k, d, background)
+    gain = poim(short, d, background)
+    first = gain[:n] + start[:n]
+    if d > 1:
+        gain -= np.repeat(poim(short, d - 1, background)[:-1], 4, axis=1)
+    if background.has_zeros:
+        zero = background.probabilities(d) == 0
+        first[zero[:n]] = gain[zero] = -np.inf
+    rest = {k: final[k - d :]}
+    for t in range(k - 1, d - 1, -1):
+        here = slice(t + 1 - d, t + 1 - d + n)
+        best = (gain[here] + slack[here]).reshape(n, -1, rest[t + 1].shape[1]) + rest[t + 1][
+            :, None
+        ]
+        rest[t] = best.reshape(n, -1, 4).max(axis=2)
+    return _Bounds(d, first, gain, rest)
+
+
+def _long_bounds(
+    weights: PositionalWeights, k: int, d: int, background: Background
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What words longer than d add at most, by the window of d letters they meet.
+
+    At the start and at the end of a motif: those that reach out of it; where they reach over no
+    more than d letters of it, exactly. In between: those that end with the window.
+    """
+    levels = list(sweep(weights, background, d))[::-1]
+    right, left = messages(weights, background, levels[0])
+    for level in levels[1:]:
+        left = np.repeat(left[:-1], 4, axis=1) + (0 if level.left is None else level.left)
+        right = np.tile(right[1:], 4) + (0 if level.right is None else level.right)
+    slack = np.zeros_like(left)
+    for code, place, level in sweep_long_words(weights, background, d + 1):
+        if level.d <= k:
+            prefix, suffix = code >> 2 * (level.d - d), code % 4**d
+            reaches = level.left + level.both if level.d == k else level.left
+            _add_positive(left, place, prefix, reaches)
+            _add_positive(right, place + level.d - d, suffix, level.right)
+            _add_positive(slack, place + level.d - d, suffix, level.w)
+    return left, right, slack
+
+
+def _add_positive(
+    table: np.ndarray, place: np.ndarray, code: np.ndarray, value: np.ndarray
+) -> None:
+    cell = np.clip(place, 0, len(table) - 1) * table.shape[1] + code
+    np.add.at(table.reshape(-1), cell.ravel(), np.broadcast_to(value, cell.shape).ravel().clip(0))
+
+
+def _search(
+    weights: PositionalWeights, k: int, bounds: _Bounds, width: int, last_width: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Follow the `width` most promising strings letter by letter; also what the best of the
+    dropped ones could have come to."""
+    d, first, gain, rest = bounds
+    bound = first + np.tile(rest[d], 4)
+    keep, dropped = _best(bound.ravel(), width)
+    position, code = np.divmod(keep, 4**d)
+    Z, value = _letters(code, d), first[position, code]
+    for t in range(d + 1, k + 1):
+        Z = np.hstack([np.repeat(Z, 4, axis=0), np.tile(np.arange(4), len(Z))[:, None]])
+        position, value = np.repeat(position, 4), np.repeat(value, 4)
+        code = words(Z[:, -d:], d)[:, 0]
+        value = value + gain[position + t - d, code]
+        for e in range(d + 1, min(t, weights.degree) + 1):
+            value += weights.at(e, position + t - e, words(Z[:, -e:], e)[:, 0])
+        bound = value + rest[t][position, code % rest[t].shape[1]]
+        keep, lost = _best(bound, width if t < k else last_width)
+        Z, position, value, dropped = Z[keep], position[keep], value[keep], max(dropped, lost)
+    return Z, position, dropped
+
+
+def _best(value: np.ndarray, n: int) -> tuple[np.ndarray, float]:
+    """Where the n largest values are, -inf aside, and the largest of the others."""
+    lost = -np.inf
+    keep = np.arange(len(value))
+    if len(value) > n:
+        keep, others = np.split(np.argpartition(-value, n), [n])
+        lost = value[others[0]]
+    return keep[value[keep] > -np.inf], lost
+
+
+def _letters(code: np.ndarray, d: int) -> np.ndarray:
+    return code[:, None] >> 2 * np.arange(d)[::-1] & 3
+
+
+def _ranked(Z: np.ndarray, position: np.ndarray, value: np.ndarray) -> list[tuple[str, int, float]]:
+    order = np.lexsort([*Z.T[::-1], position, -value])
+    columns = Z[order], position[order], value[order]
+    return (
+        []
+        if not len(order)
+        else list(zip(decode(columns[0]), *map(np.ndarray.tolist, columns[1:]), strict=True))
+    )

@@ -1,0 +1,283 @@
+"""Support vector machines with the weighted degree kernel (Section 3.3)."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from firmlib._checks import check_number, check_option
+from firmlib.strings.alphabet import encode
+from firmlib.strings.kernel import WDSOperator, wds_diagonal, wds_kernel
+
+if TYPE_CHECKING:
+    from firmlib.strings.weights import PositionalWeights
+
+_BATCH = 2**17  # sequences scored at once
+
+
+class WDSClassifier(ClassifierMixin, BaseEstimator):
+    """Support vector machine for DNA with the weighted degree kernel (with shifts).
+
+    The score is s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with k as in `wds_kernel`; alpha and
+    b minimize, with y_i = -1 for the first and +1 for the second class,
+
+        1/2 alpha'K alpha + C sum_i loss(1 - y_i s(x_i)),   loss(t) = max(0, t) or max(0, t)^2.
+
+    Parameters
+    ----------
+    degree, shift, shift_weights, normalize
+        Of the kernel, see `wds_kernel`.
+    C : float
+        Weight of the loss.
+    loss : {"hinge", "squared_hinge"}
+        "hinge" is the paper's machine, scikit-learn's `SVC` on the n x n kernel matrix.
+        "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
+        `WDSOperator`, in time and memory linear in n.
+    tol : float
+        "hinge": what SVC calls tol. "squared_hinge": the relative error of alpha, for
+        ||alpha - 2 C y max(0, 1 - y s)|| is at least as large as the error of alpha.
+    max_iter : int
+        Of SVC's or Newton's steps; -1 is no limit for SVC and 100 for Newton, who needs about ten.
+        A `ConvergenceWarning` says if it was reached.
+    verbose : bool
+        Show progress: a bar (needs tqdm) for "squared_hinge", SVC's own words for "hinge".
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        s(x) > 0 speaks for the second.
+    support_, support_vectors_ : ndarrays of shape (n_support,) and (n_support, L)
+        Which sequences have alpha_i != 0, and their codes.
+    dual_coef_, intercept_ : ndarray of shape (n_support,) and float
+        alpha_i and b.
+    n_iter_, n_features_in_ : int
+        Steps taken; length of the sequences.
+
+    Examples
+    --------
+    >>> from firmlib.strings.svm import WDSClassifier
+    >>> X = ["GATTACA", "CATTACC", "GATTAAA", "ACGTACG", "CCGTAGG", "ACGGACC"]
+    >>> machine = WDSClassifier(degree=3, shift=1).fit(X, ["yes"] * 3 + ["no"] * 3)
+    >>> machine.predict(["TATTACA", "ACGTTGG"]).tolist()
+    ['yes', 'no']
+    """
+
+    def __init__(
+        self,
+        degree: int = 8,
+        shift: int = 0,
+        C: float = 1.0,
+        *,
+        shift_weights: str = "rase",
+        normalize: bool = True,
+        loss: str = "hinge",
+        tol: float = 1e-6,
+        max_iter: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        self.degree = degree
+        self.shift = shift
+        self.C = C
+        self.shift_weights = shift_weights
+        self.normalize = normalize
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Train on n sequences, as strings or codes, and n labels of two classes."""
+        X, y = encode(X), column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        check_option("loss", self.loss, ("hinge", "squared_hinge"))
+        check_number("C", self.C, 0, above=True)
+        check_number("tol", self.tol, 0, above=True)
+        if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
+            raise ValueError(f"max_iter must be a positive integer or -1, got {self.max_iter!r}")
+        self.classes_, second = np.unique(y, return_inverse=True)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                f"y must have two classes, got {len(self.classes_)}: {self.classes_[:5].tolist()}"
+            )
+        fit = _fit_hinge if self.loss == "hinge" else _fit_squared_hinge
+        alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1)
+        self.support_ = np.flatnonzero(alpha)
+        self.support_vectors_, self.dual_coef_ = X[self.support_], alpha[self.support_]
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """s(x) of every sequence, in time linear in their number and that of support vectors."""
+        check_is_fitted(self)
+        X = encode(X)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has sequences of length {X.shape[1]}, expected {self.n_features_in_} as in fit"
+            )
+        n = len(self.support_)
+        score = np.empty(len(X))
+        for batch in gen_batches(len(X), max(_BATCH, n)):
+            both = np.concatenate([self.support_vectors_, X[batch]])
+            alpha = np.concatenate([self.dual_coef_, np.zeros(len(both) - n)])
+            K = WDSOperator(both, normalize=self.normalize, **self._kernel())
+            score[batch] = (K @ alpha)[n:] + self.intercept_
+        return score
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The class of every sequence."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    @property
+    def weights_(self) -> "PositionalWeights":
+        """The machine unfolded into weights of words at positions; built anew at each access.
+
+        Of a normalized kernel they lack the factor 1 / sqrt(k(x, x)) of the sequence scored, and
+        the intercept.
+        """
+        from firmlib.strings.weights import PositionalWeights
+
+        check_is_fitted(self)
+        alpha, kernel = self.dual_coef_, self._kernel()
+        if self.normalize:
+            alpha = alpha / np.sqrt(wds_diagonal(self.support_vectors_, **kernel))
+        return PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
+
+    def _kernel(self) -> dict:
+        names = ("degree", "shift", "shift_weights")
+        return {name: getattr(self, name) for name in names}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def _fit_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray) -> tuple:
+    K = wds_kernel(X, normalize=machine.normalize, **machine._kernel())
+    options = {name: getattr(machine, name) for name in ("C", "tol", "max_iter", "verbose")}
+    svc = SVC(kernel="precomputed", **options).fit(K, y)
+    alpha = np.zeros(len(y))
+    alpha[svc.support_] = svc.dual_coef_[0]
+    return alpha, float(svc.intercept_[0]), int(svc.n_iter_[0])
+
+
+def _fit_squared_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray) -> tuple:
+    K = WDSOperator(X, normalize=machine.normalize, **machine._kernel())
+    max_iter = 100 if machine.max_iter == -1 else machine.max_iter
+    options = {"C": machine.C, "tol": machine.tol, "max_iter": max_iter}
+    if not machine.verbose:
+        return _newton(K.__matmul__, y, **options)
+    from tqdm import tqdm
+
+    with tqdm(desc="Newton-CG", unit=" products K·v") as bar:
+
+        def product(v: np.ndarray) -> np.ndarray:
+            bar.update()
+            return K @ v
+
+        return _newton(product, y, report=bar.set_postfix_str, **options)
+
+
+def _newton(
+    K: Callable[[np.ndarray], np.ndarray],
+    y: np.ndarray,
+    *,
+    C: float,
+    tol: float,
+    max_iter: int,
+    report: Callable[[str], object] = str,
+) -> tuple[np.ndarray, float, int]:
+    """Minimize 1/2 a'K a + C sum_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
+
+    At the minimum a = 2 C y max(0, 1 - y (K a + b)), whose distance is the error. Newton's step
+    ends at a ridge regression on the sequences with a loss.
+
+    O. Chapelle. Training a support vector machine in the primal. Neural Computation 19(5), 2007.
+    """
+    a, Ka, b, precision = np.zeros(len(y)), np.zeros(len(y)), 0.0, 0.1
+    for n_iter in range(max_iter + 1):
+        loss = np.maximum(0, 1 - y * (Ka + b))
+        target = 2 * C * y * loss
+        size = max(np.linalg.norm(target), np.linalg.norm(a))
+        error = np.linalg.norm(target - a) / size
+        report(f"step {n_iter}, relative error {error:.1e}, {np.count_nonzero(loss)} with a loss")
+        if error <= tol:
+            return a, b, n_iter
+        if n_iter == max_iter:
+            break
+        atol = max(min(precision, error) * error, tol / 2) * size / (2 * C)
+        da = _ridge(K, y, loss > 0, a, C, atol) - a
+        Kda = K(da)
+        db = np.mean((y - Ka - Kda)[loss > 0]) - b
+        t = _line_search(y, C, Ka + b, Kda + db, Ka @ da, da @ Kda)
+        if t == 0:  # the conjugate gradients stopped too early for a descent
+            precision /= 10
+        a, Ka, b = a + t * da, Ka + t * Kda, b + t * db
+    warnings.warn(
+        f"stopped after {max_iter} steps at a relative error of {error:.1e}, above tol={tol}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return a, b, max_iter
+
+
+def _ridge(
+    K: Callable[[np.ndarray], np.ndarray],
+    y: np.ndarray,
+    active: np.ndarray,
+    a: np.ndarray,
+    C: float,
+    atol: float,
+) -> np.ndarray:
+    """Solve (K + I / (2C)) a + b = y and sum(a) = 0 on the active sequences; a = 0 elsewhere.
+
+    By conjugate gradients among the vectors of mean 0, which do not see b, from `a` on.
+    """
+    out = np.zeros(len(y))
+
+    def centred(z: np.ndarray) -> np.ndarray:
+        return z - z.mean()
+
+    def product(z: np.ndarray) -> np.ndarray:
+        out[active] = z = centred(z)
+        return centred(K(out)[active] + z / (2 * C))
+
+    m = np.count_nonzero(active)
+    system = LinearOperator((m, m), matvec=product, dtype=float)
+    z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol)
+    out[active] = centred(z)
+    return out
+
+
+def _line_search(
+    y: np.ndarray, C: float, f: np.ndarray, df: np.ndarray, linear: float, quadratic: float
+) -> float:
+    """Part t of a step that lowers t linear + t^2 quadratic / 2 + C sum max(0, 1 - y (f + t df))^2.
+
+    1 if that lowers it enough, else the best, or 0 if none does.
+    """
+
+    def loss(t: float) -> np.ndarray:
+        return np.maximum(0, 1 - y * (f + t * df))
+
+    def slope(t: float) -> float:
+        return linear + t * quadratic - 2 * C * loss(t) @ (y * df)
+
+    if slope(0) >= 0:
+        return 0.0
+    change = linear + quadratic / 2 + C * (np.sum(loss(1) ** 2) - np.sum(loss(0) ** 2))
+    return 1.0 if slope(1) <= 0 or change <= 1e-4 * slope(0) else brentq(slope, 0, 1)

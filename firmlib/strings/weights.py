@@ -1,0 +1,226 @@
+"""A string score, unfolded: one weight for each word at each position (Section 1.2)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import toeplitz
+from scipy.sparse import csr_array
+from sklearn.utils import gen_batches
+
+from firmlib._checks import check_array, check_integer, check_memory, check_number
+from firmlib.strings.background import as_codes, words
+from firmlib.strings.kernel import MAX_DEGREE, check_kernel, degree_factors, shift_factors
+
+DENSE_ENTRIES = 2**25
+"""A table of weights up to this size is stored, if it takes hardly more than its sequences."""
+
+
+class Pieces(NamedTuple):
+    """Sequences from one position on, whose words of length d all have the weight values[d]."""
+
+    codes: np.ndarray  # (m, n)
+    offset: int
+    values: dict[int, np.ndarray]  # each (m,)
+
+
+class PositionalWeights:
+    """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
+
+    For short words, w is a table. The long words that carry weight are a vanishing part of all
+    long words: w stays folded up in the sequences they come from, until somebody asks for some
+    words (`columns`) or for all of them (`dense`). Made by `from_dual`, `from_dict` and
+    `from_tables`.
+
+    Attributes
+    ----------
+    length, degree : int
+        Of the sequences, L, and of the longest words.
+    intercept : float
+        b.
+    tables : dict
+        w for short words, ``{d: ndarray of shape (L - d + 1, 4**d)}``, none longer than `split`.
+    pieces : list of Pieces
+        w for longer words, to be smeared along the positions with the factors `smear`.
+
+    Examples
+    --------
+    >>> from firmlib.strings.weights import PositionalWeights
+    >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
+    >>> w.score(["GATTACA", "GATCACA"])
+    array([1.5, 1. ])
+    """
+
+    def __init__(
+        self,
+        length: int,
+        tables: dict[int, np.ndarray],
+        pieces: Sequence[Pieces] = (),
+        *,
+        smear: ArrayLike = (1.0,),
+        intercept: float = 0.0,
+    ) -> None:
+        self.length, self.tables, self.pieces = length, tables, list(pieces)
+        self.smear = np.asarray(smear)
+        self.intercept = check_number("intercept", intercept)
+        self.split = max(tables, default=0)
+        self.degree = max([self.split, *(d for piece in self.pieces for d in piece.values)])
+
+    @classmethod
+    def from_dual(
+        cls,
+        X: Sequence[str] | ArrayLike,
+        dual_coef: ArrayLike,
+        *,
+        degree: int,
+        shift: int = 0,
+        shift_weights: str = "rase",
+        intercept: float = 0.0,
+    ) -> Self:
+        """Unfold s(x) = sum_i a_i k(x_i, x) + b for the WDS kernel, not normalized.
+
+            w_{y,p} = beta_d sum_{|s| <= S} delta_|s| sum_i a_i I(x_i[p+s:p+s+d] = y),   d = |y|.
+
+        Parameters
+        ----------
+        X : sequences or codes of shape (m, L)
+            x_i, for example the support vectors.
+        dual_coef : array of shape (m,)
+            a_i. For a normalized kernel, divide by sqrt(k(x_i, x_i)) first.
+        degree, shift, shift_weights
+            As in `wds_kernel`: they give beta, S and delta.
+        intercept : float
+            b.
+
+        Examples
+        --------
+        >>> from firmlib.strings.weights import PositionalWeights
+        >>> w = PositionalWeights.from_dual(["GATT", "CATT"], [1, -1], degree=2)
+        >>> w.score(["GATT", "GGGG"]).round(3)  # beta is 2/3 and 1/3
+        array([1.   , 0.667])
+        """
+        X = as_codes("X", X)
+        a = check_array("dual_coef", dual_coef, 1, (len(X),))
+        check_kernel(X.shape[1], degree, shift, shift_weights)
+        X, a, length = X[a != 0], a[a != 0], X.shape[1]
+        smear = shift_factors(shift, shift_weights)
+        pieces = Pieces(X, 0, {d: b * a for d, b in enumerate(degree_factors(degree), start=1)})
+        folded = cls(length, {}, [pieces], smear=smear, intercept=intercept)
+        most = min(DENSE_ENTRIES, 4 * X.size * (2 * shift + 1))
+        short = [d for d in range(1, min(degree, 12) + 1) if (length - d + 1) * 4**d <= most]
+        tables = {d: folded.columns(d) for d in short}
+        rest = {d: value for d, value in pieces.values.items() if d not in tables}
+        pieces = [Pieces(X, 0, rest)] if rest else []
+        return cls(length, tables, pieces, smear=smear, intercept=intercept)
+
+    @classmethod
+    def from_dict(
+        cls, weights: Mapping[tuple[str, int], float], length: int, *, intercept: float = 0.0
+    ) -> Self:
+        """Take single weights, ``{(word, position): weight}``."""
+        length = check_integer("length", length, 1)
+        if not weights:
+            raise ValueError("weights is empty; expected {(word, position): weight}")
+        values = check_array("weights", list(weights.values()), 1)
+        for key in weights:
+            if not (isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str)):
+                raise ValueError(f"weights has the key {key!r}, expected (word, position)")
+            d = check_integer(f"the length of {key[0]!r}", len(key[0]), 1, min(MAX_DEGREE, length))
+            check_integer(f"the position of {key[0]!r}", key[1], 0, length - d)
+        pieces = []
+        entries = sorted((len(y), i, y, w) for (y, i), w in zip(weights, values, strict=True))
+        for (d, offset), group in groupby(entries, key=lambda entry: entry[:2]):
+            _, _, word, value = zip(*group, strict=True)
+            pieces.append(Pieces(as_codes("weights", word), offset, {d: np.array(value)}))
+        return cls(length, {}, pieces, intercept=intercept)
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0) -> Self:
+        """Take dense tables, ``{k: array of shape (L - k + 1, 4**k)}``, as `dense` gives them."""
+        if not tables:
+            raise ValueError("tables is empty; expected {k: array of shape (L - k + 1, 4**k)}")
+        length = min(len(table) + check_integer("k", k, 1, 12) - 1 for k, table in tables.items())
+        tables = {
+            k: check_array(f"tables[{k}]", table, 2, (length - k + 1, 4**k))
+            for k, table in tables.items()
+        }
+        return cls(length, tables, intercept=intercept)
+
+    def dense(self, k: int) -> np.ndarray:
+        """w_{y,i} for all words of length k <= 12, shape (L - k + 1, 4**k).
+
+        Examples
+        --------
+        >>> from firmlib.strings.weights import PositionalWeights
+        >>> PositionalWeights.from_dict({("C", 1): 2.0}, length=2).dense(1)
+        array([[0., 0., 0., 0.],
+               [0., 2., 0., 0.]])
+        """
+        k = check_integer("k", k, 1, min(12, self.length))
+        check_memory("the table of weights", (self.length - k + 1, 4**k))
+        return np.array(self.columns(k))
+
+    def columns(self, d: int, codes: np.ndarray | None = None) -> np.ndarray:
+        """w_{y,i} for the words of length d with these codes, distinct and sorted, or for all."""
+        if d in self.tables:
+            return self.tables[d] if codes is None else self.tables[d][:, codes]
+        n, m = self.length - d + 1, 4**d if codes is None else len(codes)
+        cells, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for piece in self.pieces:
+            if d in piece.values:
+                row, start, column = find(words(piece.codes, d), codes)
+                cells.append((start + piece.offset) * m + column)
+                values.append(piece.values[d][row])
+        w = np.bincount(np.concatenate(cells), np.concatenate(values), minlength=n * m)
+        w = w.astype(float, copy=False).reshape(n, m)
+        if len(self.smear) == 1:
+            return w
+        return csr_array(toeplitz(np.r_[self.smear, np.zeros(n)][:n])) @ w
+
+    def part(self, low: int, high: int) -> Self:
+        """The same weights for words of `low` to `high` letters, and none for others."""
+        tables = {d: table for d, table in self.tables.items() if low <= d <= high}
+        pieces = [
+            Pieces(codes, offset, {d: value for d, value in values.items() if low <= d <= high})
+            for codes, offset, values in self.pieces
+        ]
+        pieces = [piece for piece in pieces if piece.values]
+        return type(self)(self.length, tables, pieces, smear=self.smear)
+
+    def at(self, d: int, position: np.ndarray, code: np.ndarray) -> np.ndarray:
+        """w_{y,i} for words of length d one by one; `position` is broadcast to `code`."""
+        if d in self.tables:
+            return self.tables[d][position, code]
+        known = [words(piece.codes, d).ravel() for piece in self.pieces if d in piece.values]
+        known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
+        *where, which = find(code, known)
+        codes, column = np.unique(known[which], return_inverse=True)
+        w = np.zeros(code.shape)
+        w[*where] = self.columns(d, codes)[np.broadcast_to(position, code.shape)[*where], column]
+        return w
+
+    def score(self, X: Sequence[str] | ArrayLike) -> np.ndarray:
+        """s(x) for each sequence in `X`, shape (n,)."""
+        X = as_codes("X", X)
+        if X.shape[1] != self.length:
+            raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
+        s = np.full(len(X), self.intercept)
+        for d in range(1, self.degree + 1):
+            for rows in gen_batches(len(X), 2**12):
+                code = words(X[rows], d)
+                s[rows] += self.at(d, np.arange(code.shape[1]), code).sum(axis=1)
+        return s
+
+
+def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
+
+    None stands for all codes, each its own number.
+    """
+    if codes is None:
+        return *np.indices(code.shape).reshape(code.ndim, -1), code.ravel()
+    which = np.searchsorted(codes, code)
+    where = np.nonzero(np.append(codes, -1)[which] == code)
+    return *where, which[where]

@@ -1,0 +1,175 @@
+"""Markov backgrounds, against products of conditional probabilities over all sequences."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from firmlib.strings.alphabet import encode
+from firmlib.strings.background import Background, marginal, words
+
+
+def random_chain(rng, order, length):
+    initial = rng.dirichlet(np.ones(4**order))
+    return Background.markov(initial, rng.dirichlet(np.ones(4), size=4**order), length)
+
+
+def by_hand(background, x):
+    """Pr(X = x) as a product of one number a letter."""
+    D = background.order
+    number = {c: i for i, c in enumerate(product(range(4), repeat=D))}
+    p = background.initial[number[tuple(x[:D])]]
+    for j in range(len(x) - D):
+        p *= background.transition[j, number[tuple(x[j : j + D])], x[j + D]]
+    return p
+
+
+BACKGROUNDS = {
+    "uniform": lambda rng: Background.uniform(5),
+    "product": lambda rng: Background.product(rng.dirichlet(np.ones(4), size=5)),
+    **{f"order {D}": lambda rng, D=D: random_chain(rng, D, 5) for D in range(5)},
+}
+
+
+@pytest.mark.parametrize("name", BACKGROUNDS)
+def test_probabilities_are_sums_over_all_sequences(name):
+    background = BACKGROUNDS[name](np.random.default_rng(1))
+    X = np.array(list(product(range(4), repeat=5)))
+    p = np.array([by_hand(background, x) for x in X])
+    np.testing.assert_allclose(p.sum(), 1, rtol=1e-12)
+    for k in range(1, 6):
+        code = words(X, k)
+        expected = [np.bincount(code[:, j], p, minlength=4**k) for j in range(6 - k)]
+        np.testing.assert_allclose(background.probabilities(k), expected, rtol=1e-12, atol=1e-16)
+        Z = np.random.default_rng(2).integers(0, 4, (20, k))
+        few = background.motif_probabilities(Z)
+        assert few.shape == (20, 6 - k)
+        np.testing.assert_allclose(few.T, np.array(expected)[:, words(Z, k)[:, 0]], rtol=1e-12)
+
+
+def test_probability_of_one_motif():
+    probs = np.full((4, 4), 0.25)
+    probs[1] = [0.7, 0.1, 0.1, 0.1]
+    background = Background.product(probs)
+    assert background.probability("CA", 0) == pytest.approx(0.25 * 0.7)
+    assert background.probability("ca", 1) == pytest.approx(0.1 * 0.25)
+    assert background.order == 0
+    assert background.length == 4
+
+
+def test_a_chain_is_not_taken_for_stationary():
+    background = Background.markov([1, 0, 0, 0], [[0, 1, 0, 0]] * 3 + [[1, 0, 0, 0]], 3)
+    np.testing.assert_array_equal(
+        background.probabilities(1), [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
+    )
+    assert background.has_zeros
+    assert not Background.uniform(3).has_zeros
+
+
+def test_backward_is_bayes():
+    background = random_chain(np.random.default_rng(3), 2, 6)
+    joint = background.probabilities(3).reshape(4, 4, 16)
+    np.testing.assert_allclose(
+        background.backward, joint / joint.sum(axis=1, keepdims=True), rtol=1e-12
+    )
+
+
+def test_marginal_takes_a_letter_away():
+    p = random_chain(np.random.default_rng(4), 1, 6)
+    np.testing.assert_allclose(marginal(p.probabilities(3)), p.probabilities(2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_sample_and_fit_are_inverse(order):
+    truth = random_chain(np.random.default_rng(5), order, 12)
+    X = truth.sample(40_000, random_state=0)
+    assert X.shape == (40_000, 12)
+    assert X.dtype == np.uint8
+    np.testing.assert_array_equal(X, truth.sample(40_000, random_state=0))
+    fitted = Background.fit(X, order)
+    assert fitted.order == order
+    np.testing.assert_allclose(fitted.initial, truth.initial, atol=0.015)
+    seen = truth.contexts.sum(axis=0) > 0.1  # contexts that occur often enough to be learnt
+    np.testing.assert_allclose(fitted.transition[0][seen], truth.transition[0][seen], atol=0.03)
+
+
+def test_sample_has_the_marginals():
+    background = Background.product(np.random.default_rng(6).dirichlet(np.ones(4), size=7))
+    X = background.sample(50_000, np.random.RandomState(1))
+    frequency = np.array([(letter == X).mean(axis=0) for letter in range(4)]).T
+    np.testing.assert_allclose(frequency, background.probabilities(1), atol=0.01)
+
+
+def test_fit_counts():
+    background = Background.fit(["AAC", "CAC"], 1, pseudo_count=0.5)
+    np.testing.assert_allclose(background.initial, [1.5 / 4, 1.5 / 4, 0.5 / 4, 0.5 / 4])
+    np.testing.assert_allclose(background.transition[0, 0], [1.5 / 5, 2.5 / 5, 0.5 / 5, 0.5 / 5])
+    np.testing.assert_allclose(background.transition[0, 2], [0.25] * 4)
+
+
+def test_fit_without_pseudo_counts():
+    background = Background.fit(["AAC", "CAC"], 1, pseudo_count=0)
+    np.testing.assert_allclose(background.transition[0, 0], [1 / 3, 2 / 3, 0, 0])
+    np.testing.assert_allclose(background.transition[0, 3], [0.25] * 4)  # never seen
+
+
+def test_words_have_their_first_letter_in_front():
+    np.testing.assert_array_equal(words(encode(["ACGT"]), 2), [[1, 6, 11]])
+    np.testing.assert_array_equal(words(encode(["ACGT"]), 0), np.zeros((1, 5)))
+    assert words(np.full((1, 31), 3), 31)[0, 0] == 4**31 - 1
+
+
+UNIFORM = Background.uniform(5)
+ROWS = np.full((4, 4), 0.25)
+BAD = {
+    "length 0": (lambda: Background.uniform(0), "^length must be an integer at least 1, got 0"),
+    "length float": (lambda: Background.uniform(5.0), "^length must be an integer .* got 5.0"),
+    "length bool": (lambda: Background.uniform(True), "^length must be an integer .* got True"),
+    "probs 3 letters": (lambda: Background.product(np.full((5, 3), 1 / 3)), r"^probs has shape"),
+    "probs nan": (lambda: Background.product([[np.nan, 0, 0, 1]]), "^probs must be finite"),
+    "probs sum": (lambda: Background.product([[0.5, 0.1, 0, 0]]), "^probs must sum to 1, got 0.6"),
+    "probs negative": (lambda: Background.product([[1.5, -0.5, 0, 0]]), r"^probs must lie in \[0"),
+    "initial not a power": (
+        lambda: Background.markov([0.5, 0.5], ROWS, 5),
+        "^initial has length 2, expected a power of 4",
+    ),
+    "initial sum": (lambda: Background.markov([0.1] * 4, ROWS, 5), "^initial must sum to 1"),
+    "transition shape": (
+        lambda: Background.markov([0.25] * 4, np.full((16, 4), 0.25), 5),
+        r"^transition has shape \(16, 4\), expected \(4, 4\)",
+    ),
+    "transition row": (
+        lambda: Background.markov([0.25] * 4, ROWS * [[1], [1], [2], [1]], 5),
+        "^transition must sum to 1, got 2 in row 2",
+    ),
+    "chain too short": (
+        lambda: Background.markov([0.25] * 4, ROWS, 1),
+        "^length must be an integer at least 2, got 1",
+    ),
+    "fit order": (lambda: Background.fit(["ACG"], 3), "^order must be an integer from 0 to 2"),
+    "fit letters": (lambda: Background.fit(["ACN"], 1), r"^seqs\[0\] has 'N' at position 2"),
+    "fit pseudo": (lambda: Background.fit(["ACG"], 1, pseudo_count=-1), "^pseudo_count must be"),
+    "fit too much": (lambda: Background.fit(["ACGT" * 10], 20), "^the table of transitions"),
+    "sample none": (lambda: UNIFORM.sample(0), "^n must be an integer at least 1, got 0"),
+    "motif too long": (
+        lambda: UNIFORM.probability("ACGTAC", 0),
+        "^the motif's length must be an integer from 1 to 5, got 6",
+    ),
+    "motif letters": (lambda: UNIFORM.probability("AX", 0), r"^motif\[0\] has 'X' at position 1"),
+    "position": (
+        lambda: UNIFORM.probability("AC", 4),
+        "^position must be an integer from 0 to 3, got 4",
+    ),
+    "k": (lambda: UNIFORM.probabilities(6), "^k must be an integer from 1 to 5, got 6"),
+    "k too large": (
+        lambda: Background.uniform(50).probabilities(15),
+        "^the table of probabilities .* GiB",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,338 @@
+"""Motifs, against POIMs that hold all words; searches, against sorting all words; pictures."""
+
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from firmlib.strings import motifs as module
+from firmlib.strings import weights as weights_module
+from firmlib.strings.alphabet import encode
+from firmlib.strings.background import Background, words
+from firmlib.strings.display import (
+    plot_importance_along,
+    plot_logo,
+    plot_max_by_length,
+    plot_poim,
+)
+from firmlib.strings.motifs import (
+    importance_along,
+    letter_contributions,
+    motif_importance,
+    top_motifs,
+)
+from firmlib.strings.poim import poim
+from firmlib.strings.weights import PositionalWeights
+
+
+def random_chain(rng, order, length, zeros=False):
+    initial, rows = rng.dirichlet(np.ones(4**order)), rng.dirichlet(np.ones(4), size=4**order)
+    if zeros:
+        initial[initial < initial.max() / 3] = 0
+        rows[rows < rows.max(axis=1, keepdims=True) / 3] = 0
+    return Background.markov(
+        initial / initial.sum(), rows / rows.sum(axis=1, keepdims=True), length
+    )
+
+
+BACKGROUNDS = {
+    "uniform": lambda rng, L: None,
+    "product": lambda rng, L: Background.product(rng.dirichlet(np.ones(4), size=L)),
+    **{f"order {D}": lambda rng, L, D=D: random_chain(rng, D, L) for D in (1, 2, 3)},
+    "order 2 with zeros": lambda rng, L: random_chain(rng, 2, L, zeros=True),
+}
+
+
+def random_weights(rng, L, degree, shift, n=8):
+    X, a = rng.integers(0, 4, (n, L)), rng.normal(size=n)
+    return PositionalWeights.from_dual(X, a, degree=degree, shift=shift)
+
+
+@pytest.fixture(params=[0, 400, 2**25], ids=["pieces", "half", "tables"])
+def _storage(request, monkeypatch):
+    monkeypatch.setattr(weights_module, "DENSE_ENTRIES", request.param)
+
+
+@pytest.mark.parametrize("name", BACKGROUNDS)
+@pytest.mark.usefixtures("_storage")
+def test_motif_importance_is_an_entry_of_the_poim(name):
+    rng = np.random.default_rng(1)
+    L = 7
+    background = BACKGROUNDS[name](rng, L)
+    for degree, shift in ((1, 0), (3, 2), (5, 0), (7, 2)):
+        w = random_weights(rng, L, degree, shift)
+        for k in range(1, L + 1):
+            Z = rng.integers(0, 4, (30, k))
+            Z[:8] = np.random.default_rng(1).integers(0, 4, (8, L))[:, :k]
+            for scale in ("poim", "firm"):
+                expected = poim(w, k, background, scale=scale)[:, words(Z, k)[:, 0]].T
+                Q = motif_importance(w, Z, background, scale=scale)
+                assert Q.shape == (30, L - k + 1)
+                np.testing.assert_allclose(Q, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_motifs_of_any_length():
+    """A motif as long as the sequence leaves nothing open: Q' is its score less the mean."""
+    rng = np.random.default_rng(2)
+    w = random_weights(rng, 45, 25, 4, n=40)
+    Z = rng.integers(0, 4, (5, 45))
+    mean = motif_importance(w, Z)[:, 0] - w.score(Z)
+    np.testing.assert_allclose(mean, mean[0], rtol=1e-10)
+    assert motif_importance(w, Z[:, :33]).shape == (5, 13)
+
+
+def test_long_motifs_by_the_law_of_total_expectation():
+    rng = np.random.default_rng(3)
+    w = random_weights(rng, 30, 22, 3, n=30)
+    background = random_chain(rng, 1, 30)
+    z = rng.integers(0, 4, 20)
+    longer = np.column_stack([np.tile(z, (4, 1)), np.arange(4)])
+    Q = motif_importance(w, longer, background)
+    mean = background.transition[0, z[-1]] @ Q
+    np.testing.assert_allclose(mean, motif_importance(w, [z], background)[0, :-1], rtol=1e-9)
+
+
+# The best motifs
+
+
+def expected_top(w, k, n, background):
+    Q = poim(w, k, background)
+    p = (background or Background.uniform(w.length)).probabilities(k)
+    return Q, np.sort(Q[p > 0])[::-1][:n]
+
+
+def check_top(w, k, n, background):
+    Q, expected = expected_top(w, k, n, background)
+    found = top_motifs(w, k, n, background)
+    motifs, positions, importances = zip(*found, strict=True)
+    np.testing.assert_allclose(importances, expected, rtol=1e-9, atol=1e-11)
+    assert len(set(zip(motifs, positions, strict=True))) == len(expected)
+    codes = words(encode(motifs), k)[:, 0]
+    np.testing.assert_allclose(importances, Q[list(positions), codes], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", BACKGROUNDS)
+@pytest.mark.parametrize("entries", [0, 300, 4000])
+def test_top_motifs_are_those_of_sorting_all(name, entries, monkeypatch):
+    """Searches with windows of all lengths, from bounds to exact gains."""
+    monkeypatch.setattr(module, "_ENTRIES", entries)
+    monkeypatch.setattr(module, "_WIDTH", 8)
+    rng = np.random.default_rng(4)
+    background = BACKGROUNDS[name](rng, 8)
+    for most, degree in product((0, 2**25), (2, 4, 7)):
+        monkeypatch.setattr(weights_module, "DENSE_ENTRIES", most)
+        w = random_weights(rng, 8, degree, shift=degree % 3)
+        for k, n in ((1, 3), (4, 1), (6, 12), (7, 5)):
+            check_top(w, k, n, background)
+
+
+@pytest.mark.parametrize("name", ["uniform", "product", "order 1"])
+def test_top_motifs_of_long_sparse_words(name, monkeypatch):
+    """Degree 14, windows of at most 6 letters, and 4^9 words to compare with."""
+    monkeypatch.setattr(module, "_ENTRIES", 2**13)
+    rng = np.random.default_rng(5)
+    w = random_weights(rng, 16, 14, 2, n=60)
+    assert w.degree > w.split
+    check_top(w, 9, 20, BACKGROUNDS[name](rng, 16))
+
+
+def test_top_motifs_far_past_memory():
+    """GATTACA twice, nine letters apart: what lies between does not matter, but nothing is better.
+
+    Single weights make the answer known without a table of 4^23 words.
+    """
+    w = PositionalWeights.from_dict(
+        {("GATTACA", 20): 1.0, ("GATTACA", 36): 1.0, ("A", 30): 0.25, ("CCC", 31): 0.125}, 70
+    )
+    (motif, position, importance), *_ = top_motifs(w, 23, 3)
+    assert position == 20
+    assert motif.startswith("GATTACA")
+    assert motif.endswith("GATTACA")
+    assert motif[10:14] == "ACCC"
+    mean = 2 / 4**7 + 0.25 / 4 + 0.125 / 64
+    assert importance == pytest.approx(2 + 0.25 + 0.125 - mean, rel=1e-12)
+
+
+def test_top_motifs_are_the_same_again_and_ties_go_by_position():
+    w = PositionalWeights.from_dict({("AC", i): 1.0 for i in range(10)}, 11)
+    first = top_motifs(w, 2, 10)
+    assert first == top_motifs(w, 2, 10)
+    assert [motif for motif, _, _ in first] == ["AC"] * 10
+    inner = [position for _, position, value in first if np.isclose(value, first[0][2])]
+    assert inner == sorted(inner)
+
+
+def test_impossible_motifs_are_left_out():
+    background = Background.product([[0.5, 0.5, 0, 0]] * 5)
+    w = PositionalWeights.from_dict({("GGG", 1): 100.0, ("AC", 2): 1.0}, 5)
+    found = top_motifs(w, 3, 500, background)
+    assert len(found) == 3 * 8
+    assert all(set(motif) <= set("AC") for motif, _, _ in found)
+
+
+def test_giving_up_is_said(monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES", 0)
+    monkeypatch.setattr(module, "_WIDTH", 1)
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 4, (400, 14))
+    monkeypatch.setattr(weights_module, "DENSE_ENTRIES", 0)
+    w = PositionalWeights.from_dual(X, rng.uniform(size=400), degree=13).part(8, 13)
+    with pytest.raises(RuntimeError, match=r"^top_motifs gave up: 2048 strings of length 13"):
+        top_motifs(w, 13, 1)
+
+
+# Neighbours and letters
+
+
+def test_importance_along_takes_all_neighbours():
+    rng = np.random.default_rng(7)
+    w = random_weights(rng, 9, 4, 1)
+    Q = poim(w, 3, scale="firm")
+    z = encode(["GAT"])[0]
+    distance = (np.array(list(product(range(4), repeat=3))) != z).sum(axis=1)
+    for importance, options in ((w, {"scale": "firm"}), (Q, {})):
+        table = importance_along(importance, "gat", **options)
+        np.testing.assert_array_equal(table["position"], np.arange(7))
+        np.testing.assert_allclose(table["motif"], Q[:, distance == 0][:, 0], atol=1e-13)
+        for r in (1, 2):
+            mean = Q[:, distance == r].mean(axis=1)
+            np.testing.assert_allclose(table[f"distance {r}"], mean, atol=1e-13)
+        null = Q[:, distance == 3]
+        np.testing.assert_allclose(table["null mean"], null.mean(axis=1), atol=1e-13)
+        np.testing.assert_allclose(table["null sd"], null.std(axis=1), atol=1e-13)
+
+
+def test_importance_along_of_long_motifs_and_of_one_letter():
+    w = random_weights(np.random.default_rng(8), 20, 4, 1)
+    table = importance_along(w, "GATTACAGATTACA")
+    assert len(table) == 7
+    assert table.equals(importance_along(w, "GATTACAGATTACA"))
+    assert list(importance_along(w, "A").columns) == [
+        "position",
+        "motif",
+        "distance 1",
+        "null mean",
+        "null sd",
+    ]
+
+
+@pytest.mark.parametrize("name", BACKGROUNDS)
+def test_letter_contributions(name):
+    rng = np.random.default_rng(9)
+    w, background = random_weights(rng, 6, 4, 1), BACKGROUNDS[name](rng, 6)
+    heights = letter_contributions(w, "CCA", 2, background)
+    Q = poim(w, 3, background)[2].reshape(4, 4, 4)
+    p = (background or Background.uniform(6)).probabilities(3)[2].reshape(4, 4, 4)
+    for t, where in enumerate(((slice(None), 1, 0), (1, slice(None), 0), (1, 1, slice(None)))):
+        if p[where].sum() > 0:
+            mean = p[where] @ Q[where] / p[where].sum()
+            expected = np.where(p[where] > 0, Q[where] - mean, 0)
+            np.testing.assert_allclose(heights.iloc[t], expected, atol=1e-12)
+
+
+# Pictures
+
+
+def test_pictures_draw_into_given_axes():
+    w = random_weights(np.random.default_rng(10), 15, 4, 1)
+    figure, axes = plt.subplots(2, 3)
+    draws = (
+        lambda ax: plot_importance_along(w, "GATTA", ax=ax),
+        lambda ax: plot_importance_along(w.dense(2), "GA", ax=ax),
+        lambda ax: plot_poim(poim(w, 2), ax=ax),
+        lambda ax: plot_poim(poim(w, 3), ax=ax),
+        lambda ax: plot_max_by_length(w, 3, ax=ax),
+        lambda ax: plot_logo(w, "GATTACA", 2, ax=ax),
+    )
+    for draw, ax in zip(draws, axes.flat, strict=True):
+        assert draw(ax) is ax
+        assert ax.get_xlabel() == "position"
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+def test_the_logo_has_a_letter_for_each_contribution():
+    w = PositionalWeights.from_dict({("CG", 1): 4.0}, 5)
+    ax = plot_logo(w, "CGA", 1)
+    assert len(ax.patches) == 2 * 4  # the last letter adds nothing
+    tops = sorted(patch.get_path().get_extents().y1 for patch in ax.patches)
+    np.testing.assert_allclose(tops[-2:], 3, atol=1e-6)
+    bottoms = min(patch.get_path().get_extents().y0 for patch in ax.patches)
+    np.testing.assert_allclose(bottoms, -3, atol=1e-6)
+    plt.close(ax.figure)
+
+
+def test_the_null_band_and_the_heat_map_show_their_numbers():
+    w = random_weights(np.random.default_rng(11), 12, 3, 0)
+    ax = plot_importance_along(w, "GAT")
+    table = importance_along(w, "GAT")
+    line = next(line for line in ax.lines if line.get_label() == "GAT")
+    np.testing.assert_array_equal(line.get_ydata(), table["motif"])
+    plt.close(ax.figure)
+    ax = plot_max_by_length(w, 3, scale="poim")
+    shown = ax.images[0].get_array().filled(np.nan)
+    np.testing.assert_allclose(shown[1, :11], np.abs(poim(w, 2)).max(axis=1))
+    assert np.isnan(shown[2, 10:]).all()
+    plt.close(ax.figure)
+
+
+W = PositionalWeights.from_dict({("ACG", 0): 1.0}, 40)
+BAD = {
+    "motifs one string": (
+        lambda: motif_importance(W, "ACG"),
+        "^motifs='ACG' is a single sequence",
+    ),
+    "motifs lengths": (
+        lambda: motif_importance(W, ["ACG", "AC"]),
+        r"^motifs\[1\] has length 2, but motifs\[0\]|^motifs\[1\] has length 2",
+    ),
+    "motifs letters": (
+        lambda: motif_importance(W, ["ACG", "ANG"]),
+        r"^motifs\[1\] has 'N' at position 1",
+    ),
+    "motifs too long": (
+        lambda: motif_importance(W, ["A" * 41]),
+        "^the motifs' length must be an integer from 1 to 40, got 41",
+    ),
+    "scale": (lambda: motif_importance(W, ["A"], scale="w"), "^scale='w' is unknown"),
+    "background": (
+        lambda: motif_importance(W, ["A"], Background.uniform(39)),
+        "^background has length 39",
+    ),
+    "length": (lambda: top_motifs(W, 41, 1), "^length must be an integer from 1 to 40, got 41"),
+    "length 0": (lambda: top_motifs(W, 0, 1), "^length must be an integer from 1"),
+    "n": (lambda: top_motifs(W, 4, 0), "^n must be an integer at least 1, got 0"),
+    "n float": (lambda: top_motifs(W, 4, 2.5), "^n must be an integer at least 1, got 2.5"),
+    "top background": (
+        lambda: top_motifs(W, 4, 1, Background.uniform(3)),
+        "^background has length 3",
+    ),
+    "along letters": (lambda: importance_along(W, "AXA"), r"^motif\[0\] has 'X' at position 1"),
+    "along shape": (
+        lambda: importance_along(np.zeros((5, 16)), "ACG"),
+        r"^importance has shape \(5, 16\)",
+    ),
+    "contributions position": (
+        lambda: letter_contributions(W, "ACG", 38),
+        "^position must be an integer from 0 to 37, got 38",
+    ),
+    "contributions motif": (
+        lambda: letter_contributions(W, "A" * 41, 0),
+        "^the motif's length must be an integer from 1 to 40, got 41",
+    ),
+    "heat map": (
+        lambda: plot_poim(np.zeros((5, 256))),
+        "^matrix has 256 columns, expected 4, 16 or 64",
+    ),
+    "heat map nan": (lambda: plot_poim(np.full((5, 4), np.nan)), "^matrix must be finite"),
+    "max_k": (lambda: plot_max_by_length(W, 41), "^max_k must be an integer from 1 to 40"),
+    "max_k too much": (lambda: plot_max_by_length(W, 16), "^the POIM with its tables .* GiB"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call()

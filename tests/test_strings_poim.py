@@ -1,0 +1,244 @@
+"""POIMs, against the definition: sums over all 4^L sequences, and samples of long ones."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmlib import firm
+from firmlib.binary import firm_from_poim
+from firmlib.strings import weights as weights_module
+from firmlib.strings.background import Background, words
+from firmlib.strings.poim import poim
+from firmlib.strings.weights import PositionalWeights
+
+
+def random_chain(rng, order, length, zeros=False):
+    initial, rows = rng.dirichlet(np.ones(4**order)), rng.dirichlet(np.ones(4), size=4**order)
+    if zeros:  # but for one entry a row, which keeps its sum positive
+        initial[initial < initial.max() / 3] = 0
+        rows[rows < rows.max(axis=1, keepdims=True) / 3] = 0
+    return Background.markov(
+        initial / initial.sum(), rows / rows.sum(axis=1, keepdims=True), length
+    )
+
+
+def random_product(rng, length, zeros=False):
+    probs = rng.dirichlet(np.ones(4), size=length)
+    if zeros:
+        probs[::2] = [0, 0.5, 0.5, 0]
+        probs[1] = [0, 0, 1, 0]
+    return Background.product(probs)
+
+
+BACKGROUNDS = {
+    "uniform": lambda rng, L: None,
+    "product": random_product,
+    "product with zeros": lambda rng, L: random_product(rng, L, zeros=True),
+    **{f"order {D}": lambda rng, L, D=D: random_chain(rng, D, L) for D in range(4)},
+    **{
+        f"order {D} with zeros": lambda rng, L, D=D: random_chain(rng, D, L, zeros=True)
+        for D in (1, 2, 3)
+    },
+}
+
+
+def all_sequences(L):
+    return np.array(list(product(range(4), repeat=L)), dtype=np.uint8)
+
+
+def definition(score, X, p, k):
+    """E[s | X[j:j+k] = z] - E[s] for all z and j; 0 where z is impossible."""
+    Q = np.zeros((X.shape[1] - k + 1, 4**k))
+    for j, code in enumerate(words(X, k).T):
+        here = np.bincount(code, p, minlength=4**k)
+        total = np.bincount(code, p * score, minlength=4**k)
+        Q[j, here > 0] = total[here > 0] / here[here > 0] - p @ score
+    return Q
+
+
+@pytest.mark.parametrize("entries", [0, 300, 2**25], ids=["pieces", "half", "tables"])
+@pytest.mark.parametrize("shift", [0, 1, 4])
+@pytest.mark.parametrize("name", BACKGROUNDS)
+def test_poim_is_the_definition_for_every_k_and_degree(name, shift, entries, monkeypatch):
+    monkeypatch.setattr(weights_module, "DENSE_ENTRIES", entries)
+    rng = np.random.default_rng(sum(map(ord, name)))
+    L = 5
+    background = BACKGROUNDS[name](rng, L)
+    X = all_sequences(L)
+    p = (background or Background.uniform(L)).motif_probabilities(X)[:, 0]
+    for degree in range(1, L + 1):
+        seqs, a = rng.integers(0, 4, (8, L)), rng.normal(size=8)
+        w = PositionalWeights.from_dual(seqs, a, degree=degree, shift=shift, intercept=3)
+        score = w.score(X)
+        for k in range(1, L + 1):
+            Q = poim(w, k, background)
+            assert Q.shape == (L - k + 1, 4**k)
+            np.testing.assert_allclose(Q, definition(score, X, p, k), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["product", "order 3", "order 2 with zeros"])
+def test_six_letters_and_single_weights(name):
+    rng = np.random.default_rng(7)
+    background = BACKGROUNDS[name](rng, 6)
+    X = all_sequences(6)
+    p = background.motif_probabilities(X)[:, 0]
+    w = PositionalWeights.from_dict(
+        {("A", 5): 1.0, ("GA", 0): -2.0, ("TTAC", 1): 3.0, ("ACGTA", 1): 8.0, ("C", 0): 0.5}, 6
+    )
+    for k in range(1, 7):
+        Q = definition(w.score(X), X, p, k)
+        np.testing.assert_allclose(poim(w, k, background), Q, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["product", "order 1", "order 2"])
+def test_monte_carlo(name):
+    """A case of real size: all conditional means within five standard errors."""
+    rng = np.random.default_rng(11)
+    L, k, n = 50, 2, 150_000
+    background = BACKGROUNDS[name](rng, L)
+    seqs = rng.integers(0, 4, (300, L))
+    w = PositionalWeights.from_dual(seqs, rng.normal(size=300), degree=6, shift=3)
+    X = background.sample(n, random_state=12)
+    s = w.score(X)
+    s -= s.mean()
+    Q = poim(w, k, background)
+    assert Q.std() > 0.05
+    for j, code in enumerate(words(X, k).T):
+        count = np.bincount(code, minlength=4**k)
+        mean = np.bincount(code, s, minlength=4**k) / np.maximum(count, 1)
+        square = np.bincount(code, s**2, minlength=4**k) / np.maximum(count, 1)
+        error = np.sqrt((square - mean**2) / np.maximum(count, 1) + s.var() / n)
+        often = count > 100
+        assert often.sum() > 8
+        assert (np.abs(mean - Q[j])[often] < 5 * error[often]).all()
+
+
+@pytest.mark.parametrize("name", BACKGROUNDS)
+@pytest.mark.parametrize("degree", [3, 12, 22])
+def test_centred_and_consistent_at_length_40(name, degree):
+    """The mean of Q' over the words is 0, and over a last or first letter it is that of k - 1."""
+    rng = np.random.default_rng(degree)
+    background = BACKGROUNDS[name](rng, 40) or Background.uniform(40)
+    w = PositionalWeights.from_dual(
+        rng.integers(0, 4, (50, 40)), rng.normal(size=50), degree=degree, shift=2
+    )
+    longer = None
+    for k in (6, 5, 4, 3, 2, 1):
+        Q, p = poim(w, k, background), background.probabilities(k)
+        np.testing.assert_allclose((p * Q).sum(axis=1), 0, atol=1e-12)
+        if longer is not None:
+            mean = longer.reshape(len(longer), -1, 4).sum(axis=2)
+            np.testing.assert_allclose(mean, (p * Q)[:-1], rtol=1e-9, atol=1e-14)
+            mean = longer.reshape(len(longer), 4, -1).sum(axis=1)
+            np.testing.assert_allclose(mean, (p * Q)[1:], rtol=1e-9, atol=1e-14)
+        longer = p * Q
+
+
+def test_a_table_and_sequences_give_the_same_at_degree_20(monkeypatch):
+    rng = np.random.default_rng(20)
+    X, a = rng.integers(0, 4, (30, 25)), rng.normal(size=30)
+    background = random_chain(rng, 1, 25)
+    for entries in (0, 10**4, 2**25):
+        monkeypatch.setattr(weights_module, "DENSE_ENTRIES", entries)
+        w = PositionalWeights.from_dual(X, a, degree=20, shift=5)
+        Q = poim(w, 5, background)
+        if entries == 0:
+            first = Q
+        np.testing.assert_allclose(Q, first, rtol=1e-10, atol=1e-13)
+
+
+# The scale of FIRM
+
+
+@pytest.mark.parametrize("name", BACKGROUNDS)
+def test_firm_scale_is_the_measure_on_indicators(name):
+    rng = np.random.default_rng(3)
+    L = 4
+    background = BACKGROUNDS[name](rng, L) or Background.uniform(L)
+    X = all_sequences(L)
+    p = background.motif_probabilities(X)[:, 0]
+    w = PositionalWeights.from_dual(rng.integers(0, 4, (9, L)), rng.normal(size=9), degree=3)
+    X, p = X[p > 0], p[p > 0]
+    for k in (1, 2, 3):
+        Q = poim(w, k, background, scale="firm")
+        np.testing.assert_allclose(
+            Q, firm_from_poim(poim(w, k, background), background.probabilities(k)), atol=1e-14
+        )
+        varies = np.argwhere((background.probabilities(k) > 0) & (background.probabilities(k) < 1))
+        varies = varies[rng.permutation(len(varies))[:25]]
+        indicators = words(X, k)[:, varies[:, 0]] == varies[:, 1]
+        result = firm(w.score(X), X, indicators.astype(float), method="discrete", sample_weight=p)
+        np.testing.assert_allclose(Q[*varies.T], result.importances, rtol=1e-9, atol=1e-12)
+
+
+def test_certain_and_impossible_words_are_not_important():
+    background = Background.product([[0, 1, 0, 0], [0.5, 0.5, 0, 0]])
+    w = PositionalWeights.from_dict({("C", 0): 5.0, ("T", 1): 7.0, ("CA", 0): 1.0}, 2)
+    np.testing.assert_allclose(poim(w, 1, background), [[0, 0, 0, 0], [0.5, -0.5, 0, 0]])
+    firm_scale = poim(w, 1, background, scale="firm")
+    np.testing.assert_allclose(firm_scale, [[0, 0, 0, 0], [0.5, -0.5, 0, 0]])
+
+
+# Properties
+
+WORDS = st.dictionaries(
+    st.integers(0, 4).flatmap(
+        lambda i: st.tuples(st.text("ACGT", min_size=1, max_size=6 - i), st.just(i))
+    ),
+    st.floats(-5, 5),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(u=WORDS, v=WORDS, scale=st.floats(-3, 3), k=st.integers(1, 5), order=st.integers(0, 2))
+def test_linear_in_the_weights(u, v, scale, k, order):
+    background = random_chain(np.random.default_rng(order), order, 6)
+    both = {key: u.get(key, 0) + scale * v.get(key, 0) for key in {**u, **v}}
+    Qu, Qv, Q = (poim(PositionalWeights.from_dict(w, 6), k, background) for w in (u, v, both))
+    np.testing.assert_allclose(Q, Qu + scale * Qv, rtol=1e-9, atol=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(w=WORDS, k=st.integers(1, 5))
+def test_the_intercept_does_not_matter_and_order_0_is_a_product(w, k):
+    probs = [0.1, 0.2, 0.3, 0.4]
+    chain, rows = Background.markov([1.0], [probs], 6), Background.product([probs] * 6)
+    Q = poim(PositionalWeights.from_dict(w, 6), k, chain)
+    same = poim(PositionalWeights.from_dict(w, 6, intercept=9), k, rows)
+    np.testing.assert_allclose(Q, same, rtol=1e-12, atol=1e-13)
+
+
+def test_a_higher_order_chain_that_forgets_is_a_lower_order_one():
+    rng = np.random.default_rng(8)
+    low = random_chain(rng, 1, 12)
+    rows = np.tile(low.transition[0], (16, 1))
+    high = Background.markov(low.probabilities(3)[0], rows, 12)
+    w = PositionalWeights.from_dual(rng.integers(0, 4, (9, 12)), rng.normal(size=9), degree=5)
+    for k in range(1, 7):
+        np.testing.assert_allclose(poim(w, k, high), poim(w, k, low), rtol=1e-9, atol=1e-12)
+
+
+W = PositionalWeights.from_dict({("AC", 0): 1.0}, 50)
+BAD = {
+    "k 0": (lambda: poim(W, 0), "^k must be an integer from 1 to 50, got 0"),
+    "k float": (lambda: poim(W, 2.0), "^k must be an integer .* got 2.0"),
+    "k past the end": (lambda: poim(W, 51), "^k must be an integer from 1 to 50, got 51"),
+    "too much": (lambda: poim(W, 14), "^the POIM with its tables .* GiB"),
+    "scale": (lambda: poim(W, 2, scale="z"), "^scale='z' is unknown; expected one of"),
+    "background": (
+        lambda: poim(W, 2, Background.uniform(49)),
+        "^background has length 49, but the weights' is 50",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call()
