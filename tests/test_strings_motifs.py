@@ -137,6 +137,21 @@ def test_top_motifs_of_long_sparse_words(name, monkeypatch):
     check_top(w, 9, 20, BACKGROUNDS[name](rng, 16))
 
 
+@pytest.mark.parametrize("name", ["uniform", "product", "order 1"])
+def test_nothing_can_come_to_more_than_its_bound(name, monkeypatch):
+    """Words that reach out of the motif on either side, or on both, and words inside it."""
+    monkeypatch.setattr(weights_module, "DENSE_ENTRIES", 0)
+    rng = np.random.default_rng(12)
+    L, k, d = 9, 5, 2
+    background = BACKGROUNDS[name](rng, L) or Background.uniform(L)
+    for degree in (3, 4, 5, 6, 7, 8):
+        X, a = rng.integers(0, 4, (3, L)), rng.normal(size=3) + 1
+        w = PositionalWeights.from_dual(X, a, degree=degree, shift=1).part(degree, degree)
+        bounds = module._bounds(w, k, d, background)
+        best = poim(w, k, background).reshape(L - k + 1, 4**d, -1).max(axis=2)
+        assert (bounds.first + np.tile(bounds.rest[d], 4) >= best - 1e-12).all()
+
+
 def test_top_motifs_far_past_memory():
     """GATTACA twice, nine letters apart: what lies between does not matter, but nothing is better.
 
@@ -178,7 +193,9 @@ def test_giving_up_is_said(monkeypatch):
     X = rng.integers(0, 4, (400, 14))
     monkeypatch.setattr(weights_module, "DENSE_ENTRIES", 0)
     w = PositionalWeights.from_dual(X, rng.uniform(size=400), degree=13).part(8, 13)
-    with pytest.raises(RuntimeError, match=r"^top_motifs gave up: 2048 strings of length 13"):
+    with pytest.raises(
+        RuntimeError, match=r"^top_motifs gave up: 2048 strings of length 13 at a time"
+    ):
         top_motifs(w, 13, 1)
 
 

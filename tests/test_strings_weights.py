@@ -79,6 +79,8 @@ def test_zero_coefficients_do_not_matter():
     np.testing.assert_allclose(PositionalWeights.from_dual(X, a, degree=4).dense(3), some.dense(3))
     none = PositionalWeights.from_dual(X, np.zeros(6), degree=4, intercept=1)
     np.testing.assert_array_equal(none.score(X), np.ones(6))
+    assert none.degree == 4
+    assert not none.dense(4).any()
 
 
 def test_from_dict_adds_up_what_differs_only_in_case():

@@ -16,13 +16,15 @@ for _code, _letter in enumerate(LETTERS):
     _CODES[[ord(_letter), ord(_letter.lower())]] = _code
 
 
-def encode(seqs: Sequence[str] | Sequence[bytes] | ArrayLike) -> np.ndarray:
+def encode(seqs: Sequence[str] | Sequence[bytes] | ArrayLike, *, name: str = "seqs") -> np.ndarray:
     """Turn sequences of one length into codes, A, C, G, T = 0..3.
 
     Parameters
     ----------
     seqs : sequence or array of n str or bytes, or integer array of shape (n, L)
         Upper or lower case. Integers from 0 to 3 are taken as codes and handed through.
+    name : str
+        What error messages call `seqs`.
 
     Returns
     -------
@@ -36,44 +38,46 @@ def encode(seqs: Sequence[str] | Sequence[bytes] | ArrayLike) -> np.ndarray:
            [0, 1, 2, 3, 0, 1, 2]], dtype=uint8)
     """
     if isinstance(seqs, str | bytes):
-        raise ValueError(f"seqs={_short(seqs)} is a single sequence; expected a list of them")
+        raise ValueError(f"{name}={_short(seqs)} is a single sequence; expected a list of them")
     if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
-        array = _as_array(seqs)
+        array = _as_array(name, seqs)
         if array.dtype.kind in "biufc":
-            return _check_codes(array)
+            return _check_codes(name, array)
         if array.ndim != 1:
             raise ValueError(
-                f"seqs must be a list of sequences, got {type(seqs).__name__} of shape "
+                f"{name} must be a list of sequences, got {type(seqs).__name__} of shape "
                 f"{array.shape}"
             )
         seqs = array.tolist()
-    return _encode_words(seqs)
+    return _encode_words(name, seqs)
 
 
-def _as_array(seqs: ArrayLike) -> np.ndarray:
+def _as_array(name: str, seqs: ArrayLike) -> np.ndarray:
     try:
         array = np.asarray(seqs)
     except ValueError as error:
-        raise ValueError("seqs must be strings, or rows of codes of one length") from error
+        raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
     if array.size == 0:
-        raise ValueError(f"seqs is empty, got shape {array.shape}; expected at least one sequence")
+        raise ValueError(
+            f"{name} is empty, got shape {array.shape}; expected at least one sequence"
+        )
     return array
 
 
-def _encode_words(seqs: Sequence) -> np.ndarray:
+def _encode_words(name: str, seqs: Sequence) -> np.ndarray:
     kind = bytes if isinstance(seqs[0], bytes) else str
     for i, seq in enumerate(seqs):
         if not isinstance(seq, kind):
             raise ValueError(
-                f"seqs[{i}] is of type {type(seq).__name__}; expected {kind.__name__} throughout"
+                f"{name}[{i}] is of type {type(seq).__name__}; expected {kind.__name__} throughout"
             )
     lengths = np.fromiter(map(len, seqs), dtype=np.intp, count=len(seqs))
     if lengths[0] == 0:
-        raise ValueError("seqs[0] is empty; expected at least one letter")
+        raise ValueError(f"{name}[0] is empty; expected at least one letter")
     if (lengths != lengths[0]).any():
         i = int(np.argmax(lengths != lengths[0]))
         raise ValueError(
-            f"seqs[{i}] has length {lengths[i]}, but seqs[0] has length {lengths[0]}; "
+            f"{name}[{i}] has length {lengths[i]}, but {name}[0] has length {lengths[0]}; "
             "expected equal lengths"
         )
     joined = b"".join(seqs) if kind is bytes else "".join(seqs).encode("latin-1", "replace")
@@ -81,19 +85,21 @@ def _encode_words(seqs: Sequence) -> np.ndarray:
     if codes.max() > 3:
         i, position = (int(k) for k in np.unravel_index(np.argmax(codes), codes.shape))
         letter = seqs[i][position : position + 1]
-        raise ValueError(f"seqs[{i}] has {letter!r} at position {position}; expected A, C, G or T")
+        raise ValueError(
+            f"{name}[{i}] has {letter!r} at position {position}; expected A, C, G or T"
+        )
     return codes
 
 
-def _check_codes(array: np.ndarray) -> np.ndarray:
+def _check_codes(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "iu":
-        raise ValueError(f"seqs holds {array.dtype}; expected strings or integer codes 0..3")
+        raise ValueError(f"{name} holds {array.dtype}; expected strings or integer codes 0..3")
     if array.ndim != 2:
-        raise ValueError(f"seqs must have 2 axes if it holds codes, got shape {array.shape}")
+        raise ValueError(f"{name} must have 2 axes if it holds codes, got shape {array.shape}")
     if array.min() < 0 or array.max() > 3:
         i, position = (int(k) for k in np.argwhere((array < 0) | (array > 3))[0])
         raise ValueError(
-            f"seqs[{i}] has {array[i, position]} at position {position}; expected codes 0..3"
+            f"{name}[{i}] has {array[i, position]} at position {position}; expected codes 0..3"
         )
     return np.ascontiguousarray(array, dtype=np.uint8)
 
@@ -107,7 +113,7 @@ def decode(codes: ArrayLike) -> list[str]:
     >>> decode([[2, 0, 3, 3, 0, 1, 0]])
     ['GATTACA']
     """
-    codes = _check_codes(_as_array(codes))
+    codes = _check_codes("codes", _as_array("codes", codes))
     letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)[codes]
     return letters.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
 

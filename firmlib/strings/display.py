@@ -94,7 +94,7 @@ def plot_max_by_length(
     """
     max_k = check_integer("max_k", max_k, 1, weights.length)
     largest = np.full((max_k, weights.length), np.nan)
-    for k in range(1, max_k + 1):
+    for k in range(max_k, 0, -1):  # the largest first: if it does not fit, say so at once
         Q = poim(weights, k, background, scale=scale)
         largest[k - 1, : len(Q)] = np.maximum(Q.max(axis=1), -Q.min(axis=1))
     ax = plt.subplots(figsize=(6, 1.2 + 0.25 * max_k))[1] if ax is None else ax

@@ -69,9 +69,9 @@ def wds_kernel(
     >>> wds_kernel(["GATTACA"], ["GATTACA", "CATTACA", "TGATTAC"], degree=3, shift=1).round(3)
     array([[1.   , 0.848, 0.297]])
     """
-    X = encode(X)
+    X = encode(X, name="X")
     symmetric = Y is None
-    Y = X if symmetric else encode(Y)
+    Y = X if symmetric else encode(Y, name="Y")
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"Y has sequences of length {Y.shape[1]}, expected that of X, {X.shape[1]}"
@@ -108,7 +108,7 @@ def wds_diagonal(
     >>> wds_diagonal(["GATTACA", "AAAAAAA"], degree=2, shift=1)
     array([7. , 9.5])
     """
-    X = encode(X)
+    X = encode(X, name="X")
     check_kernel(X.shape[1], degree, shift, shift_weights)
     k = np.zeros(len(X))
     for s, delta in enumerate(shift_factors(shift, shift_weights)):
@@ -155,7 +155,7 @@ class WDSOperator:
         shift_weights: str = "rase",
         normalize: bool = True,
     ) -> None:
-        X = encode(X)
+        X = encode(X, name="X")
         n, length = X.shape
         check_kernel(length, degree, shift, shift_weights)
         n_words = sum(min(n, 4**d) * (length - d + 1) for d in range(1, degree + 1))

@@ -237,13 +237,15 @@ def top_motifs(
 ) -> list[tuple[str, int, float]]:
     """The n motifs of a length, at any position, with the largest Q', as in `poim`.
 
-    The importance of a string is a sum over its windows of d letters, so that the best way to go
-    on from the last d - 1 letters follows from dynamic programming, backwards. With d the degree of
-    the weights that is what can be gained exactly; where 4^d does not fit, d is smaller, and the
-    positive parts of the weights of longer words make it a bound. A search then follows the most
-    promising strings letter by letter. It is exact: the result is returned only if none of the
-    strings that were dropped on the way could have been better, up to rounding; otherwise more
-    are followed.
+    With d the degree of the weights, or the background's order and one if that is more,
+
+        Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
+
+    so that what can still be gained after some letters is a function of the last d - 1 of them,
+    by dynamic programming from the end. Where 4^d does not fit, d is smaller, and what longer
+    words may add makes it a bound. A search follows the most promising strings letter by letter.
+    It is exact: the result is returned only if none of the strings dropped on the way could have
+    come to more, up to rounding; otherwise the search is repeated with more strings.
 
     Parameters
     ----------
@@ -263,8 +265,8 @@ def top_motifs(
     Raises
     ------
     RuntimeError
-        If two million strings followed at once do not suffice, which can happen for words with
-        weight that are longer than the d that fits.
+        If two million strings at a time do not suffice, which can only happen where words longer
+        than the d that fits have weights.
 
     Examples
     --------
@@ -288,13 +290,13 @@ def top_motifs(
         Z, position, dropped = _search(weights, k, bounds, width, 4 * n + 1000)
         motifs, which = np.unique(Z, axis=0, return_inverse=True)
         value = motif_importance(weights, motifs, background)[which, position]
-        keep, also_dropped = _best(value, n)
+        keep, _ = _best(value, n)
         worst = value[keep].min() if len(keep) == n else -np.inf
-        if max(dropped, also_dropped) <= worst + 1e-9 * np.abs(value).max(initial=0):
+        if dropped <= worst + 1e-9 * np.abs(value).max(initial=0):
             return _ranked(Z[keep], position[keep], value[keep])
     raise RuntimeError(
-        f"top_motifs gave up: {width} strings of length {k} followed at once do not rule out one "
-        f"of importance {dropped:.6g}, and the last one found has {worst:.6g}"
+        f"top_motifs gave up: {width} strings of length {k} at a time do not rule out one of "
+        f"importance {dropped:.6g}, and the last one found has {worst:.6g}"
     )
 
 
@@ -329,10 +331,8 @@ def _bounds(weights: PositionalWeights, k: int, d: int, background: Background) 
         first[zero[:n]] = gain[zero] = -np.inf
     rest = {k: final[k - d :]}
     for t in range(k - 1, d - 1, -1):
-        here = slice(t + 1 - d, t + 1 - d + n)
-        best = (gain[here] + slack[here]).reshape(n, -1, rest[t + 1].shape[1]) + rest[t + 1][
-            :, None
-        ]
+        here, later = slice(t + 1 - d, t + 1 - d + n), rest[t + 1]
+        best = (gain[here] + slack[here]).reshape(n, -1, later.shape[1]) + later[:, None]
         rest[t] = best.reshape(n, -1, 4).max(axis=2)
     return _Bounds(d, first, gain, rest)
 
@@ -371,8 +371,7 @@ def _add_positive(
 def _search(
     weights: PositionalWeights, k: int, bounds: _Bounds, width: int, last_width: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Follow the `width` most promising strings letter by letter; also what the best of the
-    dropped ones could have come to."""
+    """Follow the `width` most promising strings; also say what a dropped one might have come to."""
     d, first, gain, rest = bounds
     bound = first + np.tile(rest[d], 4)
     keep, dropped = _best(bound.ravel(), width)
@@ -407,9 +406,4 @@ def _letters(code: np.ndarray, d: int) -> np.ndarray:
 
 def _ranked(Z: np.ndarray, position: np.ndarray, value: np.ndarray) -> list[tuple[str, int, float]]:
     order = np.lexsort([*Z.T[::-1], position, -value])
-    columns = Z[order], position[order], value[order]
-    return (
-        []
-        if not len(order)
-        else list(zip(decode(columns[0]), *map(np.ndarray.tolist, columns[1:]), strict=True))
-    )
+    return list(zip(decode(Z[order]), position[order].tolist(), value[order].tolist(), strict=True))

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import gen_batches
 
-from firmlib._checks import check_memory, check_option
+from firmlib._checks import check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
-from firmlib.strings.background import Background, check_integer, marginal, words
+from firmlib.strings.background import Background, marginal, words
 from firmlib.strings.weights import PositionalWeights
 
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache

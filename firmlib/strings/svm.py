@@ -98,7 +98,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train on n sequences, as strings or codes, and n labels of two classes."""
-        X, y = encode(X), column_or_1d(y, warn=True)
+        X, y = encode(X, name="X"), column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
         check_option("loss", self.loss, ("hinge", "squared_hinge"))
@@ -108,8 +108,10 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"max_iter must be a positive integer or -1, got {self.max_iter!r}")
         self.classes_, second = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
+            many = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
             raise ValueError(
-                f"y must have two classes, got {len(self.classes_)}: {self.classes_[:5].tolist()}"
+                f"y has {many}, {self.classes_[:5].tolist()}, expected 2. "
+                "Only binary classification is supported."
             )
         fit = _fit_hinge if self.loss == "hinge" else _fit_squared_hinge
         alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1)
@@ -121,7 +123,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """s(x) of every sequence, in time linear in their number and that of support vectors."""
         check_is_fitted(self)
-        X = encode(X)
+        X = encode(X, name="X")
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has sequences of length {X.shape[1]}, expected {self.n_features_in_} as in fit"
@@ -137,7 +139,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of every sequence."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     @property
     def weights_(self) -> "PositionalWeights":
@@ -208,7 +211,7 @@ def _newton(
 
     O. Chapelle. Training a support vector machine in the primal. Neural Computation 19(5), 2007.
     """
-    a, Ka, b, precision = np.zeros(len(y)), np.zeros(len(y)), 0.0, 0.1
+    a, Ka, b, precision = np.zeros(len(y)), np.zeros(len(y)), 0.0, 1.0
     for n_iter in range(max_iter + 1):
         loss = np.maximum(0, 1 - y * (Ka + b))
         target = 2 * C * y * loss
@@ -219,7 +222,7 @@ def _newton(
             return a, b, n_iter
         if n_iter == max_iter:
             break
-        atol = max(min(precision, error) * error, tol / 2) * size / (2 * C)
+        atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C)
         da = _ridge(K, y, loss > 0, a, C, atol) - a
         Kda = K(da)
         db = np.mean((y - Ka - Kda)[loss > 0]) - b
@@ -268,7 +271,7 @@ def _line_search(
 ) -> float:
     """Part t of a step that lowers t linear + t^2 quadratic / 2 + C sum max(0, 1 - y (f + t df))^2.
 
-    1 if that lowers it enough, else the best, or 0 if none does.
+    1 if that lowers it enough, or as little as rounding does; else the best; 0 if there is none.
     """
 
     def loss(t: float) -> np.ndarray:
@@ -277,7 +280,8 @@ def _line_search(
     def slope(t: float) -> float:
         return linear + t * quadratic - 2 * C * loss(t) @ (y * df)
 
-    if slope(0) >= 0:
-        return 0.0
-    change = linear + quadratic / 2 + C * (np.sum(loss(1) ** 2) - np.sum(loss(0) ** 2))
-    return 1.0 if slope(1) <= 0 or change <= 1e-4 * slope(0) else brentq(slope, 0, 1)
+    before = C * np.sum(loss(0) ** 2)
+    change = linear + quadratic / 2 + C * np.sum(loss(1) ** 2) - before
+    if slope(1) <= 0 or change <= 1e-4 * slope(0) + 1e-14 * before:
+        return 1.0
+    return brentq(slope, 0, 1) if slope(0) < 0 else 0.0

@@ -17,6 +17,8 @@ from firmlib.strings.kernel import MAX_DEGREE, check_kernel, degree_factors, shi
 DENSE_ENTRIES = 2**25
 """A table of weights up to this size is stored, if it takes hardly more than its sequences."""
 
+_BATCH = 2**13  # sequences at once
+
 
 class Pieces(NamedTuple):
     """Sequences from one position on, whose words of length d all have the weight values[d]."""
@@ -104,7 +106,8 @@ class PositionalWeights:
         X = as_codes("X", X)
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
         check_kernel(X.shape[1], degree, shift, shift_weights)
-        X, a, length = X[a != 0], a[a != 0], X.shape[1]
+        used = a != 0 if a.any() else slice(1)  # one sequence at least
+        X, a, length = X[used], a[used], X.shape[1]
         smear = shift_factors(shift, shift_weights)
         pieces = Pieces(X, 0, {d: b * a for d, b in enumerate(degree_factors(degree), start=1)})
         folded = cls(length, {}, [pieces], smear=smear, intercept=intercept)
@@ -167,14 +170,11 @@ class PositionalWeights:
         if d in self.tables:
             return self.tables[d] if codes is None else self.tables[d][:, codes]
         n, m = self.length - d + 1, 4**d if codes is None else len(codes)
-        cells, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
-        for piece in self.pieces:
-            if d in piece.values:
-                row, start, column = find(words(piece.codes, d), codes)
-                cells.append((start + piece.offset) * m + column)
-                values.append(piece.values[d][row])
-        w = np.bincount(np.concatenate(cells), np.concatenate(values), minlength=n * m)
-        w = w.astype(float, copy=False).reshape(n, m)
+        w = np.zeros((n, m))
+        for letters, offset, values in (piece for piece in self.pieces if d in piece.values):
+            for rows in gen_batches(len(letters), _BATCH):
+                row, start, column = find(words(letters[rows], d), codes)
+                np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
         if len(self.smear) == 1:
             return w
         return csr_array(toeplitz(np.r_[self.smear, np.zeros(n)][:n])) @ w
@@ -208,7 +208,7 @@ class PositionalWeights:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
         s = np.full(len(X), self.intercept)
         for d in range(1, self.degree + 1):
-            for rows in gen_batches(len(X), 2**12):
+            for rows in gen_batches(len(X), _BATCH):
                 code = words(X[rows], d)
                 s[rows] += self.at(d, np.arange(code.shape[1]), code).sum(axis=1)
         return s

@@ -1,0 +1,238 @@
+"""The kernel against the loops of its definition, its invariances, and K·v against K."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmlib import _checks
+from firmlib.strings.alphabet import decode, encode
+from firmlib.strings.kernel import WDSOperator, wds_diagonal, wds_kernel
+
+examples = settings(deadline=None, max_examples=60, derandomize=True)
+both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
+
+
+def naive(x, y, degree, shift, shift_weights):
+    """The definition, letter by letter."""
+    total = 0.0
+    for d in range(1, degree + 1):
+        beta = 2 * (degree - d + 1) / (degree * (degree + 1))
+        for i in range(len(x) - d + 1):
+            total += beta * (x[i : i + d] == y[i : i + d])
+            for s in range(1, min(shift, len(x) - d - i) + 1):
+                delta = 1 / (2 * (s + 1)) if shift_weights == "rase" else 1 / (2 * s)
+                total += beta * delta * (x[i + s : i + s + d] == y[i : i + d])
+                total += beta * delta * (x[i : i + d] == y[i + s : i + s + d])
+    return total
+
+
+def naive_matrix(X, Y, *args):
+    return np.array([[naive(x, y, *args) for y in decode(Y)] for x in decode(X)])
+
+
+def random_codes(rng, n, length, common=0.25):
+    """Sequences with many A if `common` is large: long matches."""
+    rest = (1 - common) / 3
+    return rng.choice(4, (n, length), p=[common, rest, rest, rest])
+
+
+@both_weights
+@pytest.mark.parametrize("degree", range(1, 8))
+@pytest.mark.parametrize("shift", range(7))
+def test_every_degree_and_shift(degree, shift, shift_weights):
+    rng = np.random.default_rng(10 * degree + shift)
+    X, Y = random_codes(rng, 4, 7, 0.6), random_codes(rng, 3, 7, 0.6)
+    options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
+    expected = naive_matrix(X, Y, degree, shift, shift_weights)
+    K = wds_kernel(X, Y, **options, normalize=False)
+    np.testing.assert_allclose(K, expected, rtol=1e-12)
+    kx = np.diag(naive_matrix(X, X, degree, shift, shift_weights))
+    ky = np.diag(naive_matrix(Y, Y, degree, shift, shift_weights))
+    np.testing.assert_allclose(wds_diagonal(X, **options), kx, rtol=1e-12)
+    np.testing.assert_allclose(
+        wds_kernel(X, Y, **options), expected / np.sqrt(np.outer(kx, ky)), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("common", [0.25, 0.9, 1.0])
+@pytest.mark.parametrize("degree", [1, 2, 8, 30, 31])
+@pytest.mark.parametrize("length", [63, 64, 65, 66, 94, 98, 121, 122, 127, 128, 129, 193])
+def test_across_the_borders_of_machine_words(length, degree, common):
+    rng = np.random.default_rng(length + degree)
+    X, Y = random_codes(rng, 2, length, common), random_codes(rng, 1, length, common)
+    shift = int(rng.integers(1, 6))
+    expected = naive_matrix(X, Y, degree, shift, "rase")
+    K = wds_kernel(X, Y, degree=degree, shift=shift, normalize=False)
+    np.testing.assert_allclose(K, expected, rtol=1e-12)
+
+
+@both_weights
+def test_furthest_shift_and_longest_degree(shift_weights):
+    rng = np.random.default_rng(3)
+    X = random_codes(rng, 3, 40, 0.8)
+    for degree, shift in [(31, 39), (1, 39), (31, 0), (12, 20)]:
+        options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
+        np.testing.assert_allclose(
+            wds_kernel(X, **options, normalize=False),
+            naive_matrix(X, X, degree, shift, shift_weights),
+            rtol=1e-12,
+        )
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_shortest_sequences(length):
+    X = ["A" * length, "C" * length]
+    np.testing.assert_array_equal(wds_kernel(X, degree=length), np.eye(2))
+
+
+@pytest.mark.parametrize("common", [0.25, 0.9])
+def test_symmetric_equals_the_full_matrix_across_tiles(common):
+    X = random_codes(np.random.default_rng(4), 600, 12, common)
+    K = wds_kernel(X, degree=5, shift=3)
+    np.testing.assert_array_equal(K, wds_kernel(X, X.copy(), degree=5, shift=3))
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diag(K), 1)
+    rows, columns = [0, 63, 64, 255, 256, 599], [1, 64, 255, 256, 511, 512]
+    expected = wds_kernel(X[rows], X[columns], degree=5, shift=3)
+    np.testing.assert_array_equal(K[np.ix_(rows, columns)], expected)
+
+
+@both_weights
+@pytest.mark.parametrize("shift", [0, 1, 2, 5, 24])
+def test_positive_semi_definite(shift, shift_weights):
+    X = random_codes(np.random.default_rng(shift), 60, 25, 0.5)
+    X[:25] = 0
+    X[np.arange(25), np.arange(25)] = 1  # one letter that wanders: sees the shifts alone
+    for normalize in (True, False):
+        K = wds_kernel(X, degree=3, shift=shift, shift_weights=shift_weights, normalize=normalize)
+        assert np.linalg.eigvalsh(K)[0] > -1e-10
+    t = np.linspace(0, np.pi, 2001)
+    for S in range(1, 80):
+        s = np.arange(1, S + 1)
+        delta = 1 / (2 * (s + 1)) if shift_weights == "rase" else 1 / (2 * s)
+        assert (1 + 2 * np.cos(np.outer(t, s)) @ delta).min() > -1e-12
+
+
+@st.composite
+def kernels(draw):
+    """Three sequences of one length and the parameters of a kernel on them."""
+    length = draw(st.integers(1, 20))
+    text = st.text("ACGT", min_size=length, max_size=length)
+    few = st.text("AC", min_size=length, max_size=length)
+    seqs = draw(st.lists(st.one_of(text, few), min_size=3, max_size=3))
+    return seqs, {
+        "degree": draw(st.integers(1, length)),
+        "shift": draw(st.integers(0, length - 1)),
+        "shift_weights": draw(st.sampled_from(["rase", "shogun"])),
+    }
+
+
+@examples
+@given(kernels(), st.permutations("ACGT"))
+def test_invariances(case, letters):
+    seqs, options = case
+    K = wds_kernel(seqs, **options)
+    assert ((K >= 0) & (K <= 1 + 1e-12)).all()
+    renamed = [s.translate(str.maketrans("ACGT", "".join(letters))) for s in seqs]
+    np.testing.assert_array_equal(wds_kernel(renamed, **options), K)
+    np.testing.assert_array_equal(wds_kernel([s[::-1] for s in seqs], **options), K)
+    np.testing.assert_array_equal(wds_kernel(seqs[::-1], seqs, **options), K[::-1])
+    for same in (np.array(seqs), [s.lower().encode() for s in seqs], encode(seqs)):
+        np.testing.assert_array_equal(wds_kernel(same, **options), K)
+
+
+@examples
+@given(kernels())
+def test_further_shifts_only_add(case):
+    seqs, options = case
+    less = wds_kernel(seqs, **{**options, "shift": options["shift"] // 2}, normalize=False)
+    assert (wds_kernel(seqs, **options, normalize=False) >= less).all()
+
+
+@examples
+@given(kernels(), st.booleans(), st.lists(st.floats(-9, 9), min_size=9, max_size=9))
+def test_product_without_the_matrix(case, normalize, v):
+    seqs, options = case
+    seqs = seqs * 3
+    K = wds_kernel(seqs, **options, normalize=normalize)
+    product = WDSOperator(seqs, **options, normalize=normalize) @ v
+    np.testing.assert_allclose(product, K @ v, rtol=1e-11, atol=1e-11)
+
+
+@both_weights
+@pytest.mark.parametrize(
+    ("n", "length", "degree", "shift", "common"),
+    [
+        (300, 20, 4, 3, 0.25),  # every word of 4 letters is there
+        (300, 40, 31, 39, 0.9),  # long common words, every shift
+        (50, 70, 8, 10, 0.25),  # hardly a long word twice
+        (200, 33, 31, 2, 1.0),  # all the same
+        (1, 9, 9, 8, 0.5),
+    ],
+)
+def test_larger_products_without_the_matrix(n, length, degree, shift, common, shift_weights):
+    rng = np.random.default_rng(n)
+    X, v = random_codes(rng, n, length, common), rng.normal(size=n)
+    options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
+    for normalize in (True, False):
+        K = wds_kernel(X, **options, normalize=normalize)
+        operator = WDSOperator(X, **options, normalize=normalize)
+        assert operator.shape == K.shape
+        np.testing.assert_allclose(operator @ v, K @ v, rtol=1e-10, atol=1e-12 * n)
+
+
+SEQS = ["ACGTACGT", "ACGTTTTT", "GATTACAA"]
+BAD = {
+    "degree 0": ({"degree": 0}, r"^degree must be an integer from 1 to 31 .*, got 0"),
+    "degree -1": ({"degree": -1}, r"^degree must be an integer from 1 to 31 .*, got -1"),
+    "degree 32": ({"degree": 32}, r"^degree must be an integer from 1 to 31 .*, got 32"),
+    "degree 9": ({"degree": 9}, r"^degree .* from 1 to 8 for sequences of length 8, got 9"),
+    "degree 2.0": ({"degree": 2.0}, r"^degree must be an integer .*, got 2.0"),
+    "degree '2'": ({"degree": "2"}, r"^degree must be an integer .*, got '2'"),
+    "degree None": ({"degree": None}, r"^degree must be an integer .*, got None"),
+    "degree True": ({"degree": True}, r"^degree must be an integer .*, got True"),
+    "shift -1": ({"shift": -1}, r"^shift .* from 0 to 7 for sequences of length 8, got -1"),
+    "shift 8": ({"shift": 8}, r"^shift .* from 0 to 7 for sequences of length 8, got 8"),
+    "shift nan": ({"shift": np.nan}, r"^shift must be an integer .*, got nan"),
+    "shift False": ({"shift": False}, r"^shift must be an integer .*, got False"),
+    "weights": ({"shift_weights": "pmb"}, r"^shift_weights='pmb' is unknown; .*'rase', 'shogun'"),
+    "X": ({"X": ["ACGT", "ACNT"]}, r"^X\[1\] has 'N' at position 2"),
+    "X empty": ({"X": []}, r"^X is empty"),
+    "X uneven": ({"X": ["ACGT", "ACG"]}, r"^X\[1\] has length 3, but X\[0\] has length 4"),
+}
+
+
+@pytest.mark.parametrize("function", [wds_kernel, wds_diagonal, WDSOperator])
+@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD)
+def test_refused(function, options, message):
+    options = {"X": SEQS, "degree": 2, **options}
+    with pytest.raises(ValueError, match=message):
+        function(options.pop("X"), **options)
+
+
+def test_refused_second_set():
+    with pytest.raises(ValueError, match=r"^Y\[0\] has '-' at position 3"):
+        wds_kernel(SEQS, ["ACG-ACGT"], degree=2)
+    with pytest.raises(ValueError, match=r"^Y has sequences of length 4, expected that of X, 8"):
+        wds_kernel(SEQS, ["ACGT"], degree=2)
+
+
+@pytest.mark.parametrize("v", [[1.0, 2.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 0.0], ["a", "b", "c"]])
+def test_refused_vectors(v):
+    with pytest.raises(ValueError, match=r"^v "):
+        WDSOperator(SEQS, degree=2) @ v
+
+
+def test_refuses_what_does_not_fit():
+    X = np.zeros((40_000, 2), dtype=np.uint8)
+    with pytest.raises(
+        ValueError, match=r"^the kernel matrix of shape \(40000, 40000\) would take 11.9 GiB"
+    ):
+        wds_kernel(X, degree=2)
+
+
+def test_operator_refuses_what_does_not_fit(monkeypatch):
+    monkeypatch.setattr(_checks, "MEMORY_LIMIT", 100)
+    with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(45, 2\)"):
+        WDSOperator(SEQS, degree=2)
