@@ -14,7 +14,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce accept test mutants lint format lab lock clean
+.PHONY: help setup reproduce accept test mutants bench lint format lab lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -48,6 +48,10 @@ test: $(READY)  ## test firmlib and the notebooks' outputs
 
 mutants: $(READY)  ## change printed coefficients in the notebooks; each must be noticed
 	@$(BIN)/python -m tests.mutants
+
+bench: $(READY)  ## speed, as ratios in one run (some minutes)
+	@$(BIN)/python benchmarks/kernel.py
+	@$(BIN)/python benchmarks/poim.py
 
 lint: $(READY)  ## check style with ruff
 	$(BIN)/ruff check .

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from firmlib.strings.alphabet import decode, encode
+from firmlib.datasets import gattaca
+from firmlib.strings.alphabet import decode
 from firmlib.strings.kernel import WDSOperator, wds_kernel
 from firmlib.strings.svm import WDSClassifier
 
@@ -25,18 +26,6 @@ def timed(function: Callable, *args: Any, **options: Any) -> tuple[Any, float]:
     start = time.process_time()
     result = function(*args, **options)
     return result, time.process_time() - start
-
-
-def motif_data(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random sequences of length 70; half of them with a GATTACA, once mutated, about 35."""
-    rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 4, (n, 70), dtype=np.uint8), rng.integers(0, 2, n)
-    rows = np.flatnonzero(y)[:, None]
-    motif = np.repeat(encode(["GATTACA"]), len(rows), axis=0)
-    motif[np.arange(len(rows)), rng.integers(0, 7, len(rows))] = rng.integers(0, 4, len(rows))
-    start = np.clip(np.rint(rng.normal(32, 7, (len(rows), 1))), 0, 63).astype(int)
-    X[rows, start + np.arange(7)] = motif
-    return X, y
 
 
 def kernel_matrices(n: int = 5000, length: int = 100) -> None:
@@ -65,17 +54,17 @@ def strkernels(K: np.ndarray, seqs: list[str], ours: float) -> str:
 def products() -> None:
     print("K·v without K, L = 70, shift 5: CPU seconds to set up, and of a product")
     for n, degree in [(10_000, 8), (100_000, 8), (10_000, 20), (100_000, 20)]:
-        K, setup = timed(WDSOperator, motif_data(n, seed=0)[0], degree=degree, shift=5)
+        K, setup = timed(WDSOperator, gattaca(n, random_state=0)[0], degree=degree, shift=5)
         _, product = timed(K.__matmul__, np.ones(n))
         print(f"  degree {degree:2}, n = {n:7}: {setup:6.2f} {product:7.3f}", flush=True)
 
 
 def training(million: bool) -> None:
     print("Training, L = 70, degree 8, shift 5, C = 1: CPU seconds, and a millisecond a sequence")
-    X_test, y_test = motif_data(5000, seed=1)
+    X_test, y_test = gattaca(5000, random_state=1)
     runs = [("hinge", 10**4), ("squared_hinge", 10**4), ("squared_hinge", 10**5)]
     for loss, n in runs + [("squared_hinge", 10**6)] * million:
-        X, y = motif_data(n, seed=0)
+        X, y = gattaca(n, random_state=0)
         wall = time.perf_counter()
         machine, cpu = timed(WDSClassifier(8, 5, loss=loss).fit, X, y)
         wall = time.perf_counter() - wall
