@@ -25,10 +25,20 @@ def environment() -> str:
     lock = (ROOT / "requirements.lock").read_text()
     versions = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", lock, re.M))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lists = [project["dependencies"], *project["optional-dependencies"].values()]
-    asked = [re.match(r"[\w-]+", entry)[0] for entries in lists for entry in entries]
-    names = sorted({name.lower().replace("_", "-") for name in asked} - {"firmlib"})
-    return HEAD + "".join(f"  - {name}={versions[name]}\n" for name in names) + TAIL
+    extras = project["optional-dependencies"]
+    peers = _names(extras.pop("peers"))  # not all of them are on conda-forge
+    names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"}
+    return (
+        HEAD
+        + "".join(f"  - {name}={versions[name]}\n" for name in sorted(names))
+        + TAIL
+        + "".join(f"      - {name}=={versions[name]}\n" for name in sorted(peers))
+    )
+
+
+def _names(requirements: list[str]) -> set[str]:
+    asked = [re.match(r"[\w-]+", entry)[0] for entry in requirements]
+    return {name.lower().replace("_", "-") for name in asked}
 
 
 if __name__ == "__main__":
