@@ -112,7 +112,9 @@ def declared() -> set[str]:
 
 def test_environment_pins_what_is_declared_as_the_lock_does():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    pins = dict(d.split("=") for d in environment["dependencies"] if "=" in d)
+    *conda, pip = environment["dependencies"]
+    pins = dict(d.split("=") for d in conda if "=" in d)
+    pins |= dict(d.split("==") for d in pip["pip"] if "==" in d)
     assert pins.pop("python") == "3.11"
     assert pins == {name: locked()[name] for name in declared()}
 
