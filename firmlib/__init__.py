@@ -8,7 +8,7 @@ array([0.25, 0.25])
 
 from firmlib import binary, features, normal, scores
 from firmlib.estimators import ConditionalScore
-from firmlib.measure import FirmResult, conditional_expected_score, firm
+from firmlib.measure import FirmResult, conditional_expected_score, firm, firm_by_class
 
 __version__ = "0.1.0"
 
@@ -31,6 +31,7 @@ __all__ = [
     "conditional_expected_score",
     "features",
     "firm",
+    "firm_by_class",
     "normal",
     "scores",
 ]

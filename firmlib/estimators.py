@@ -1,12 +1,22 @@
-"""How q_f and its variance are estimated from rows (Definition 2 and the slope after it)."""
+"""How q_f and its variance are estimated from rows (Definition 2 and the slope after it).
 
+A feature's values are put into bins, its own levels where they are few; per bin four sums over
+the rows tell all that is needed (`tally`), and they add up over parts of the data; `summarize`
+turns them into q_f, its variance, a standard error and a test.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from scipy import stats
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
+
+_LARGE = 2048  # rows from which bins are found on a grid, without sorting
+_CELLS = 64  # cells of that grid a bin
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +38,8 @@ class ConditionalScore:
     variance : float
         Var[q_f(f(X))] = Q_f^2: of these values for a population, corrected for the noise in
         them, and perhaps negative, for a sample.
+    standard_error : ndarray
+        Of q; 0 for a population.
     """
 
     t: np.ndarray
@@ -36,82 +48,281 @@ class ConditionalScore:
     n: np.ndarray
     method: str
     variance: float
+    standard_error: np.ndarray
 
 
 class Estimate(NamedTuple):
-    """One feature's curve and the sign of its slope."""
+    """One feature: q_f (if it can be drawn), its variance with error and test, its sign.
 
-    curve: ConditionalScore
-    sign: float
-
-
-def estimate(
-    s: np.ndarray, f: np.ndarray, w: np.ndarray, *, method: str, rows: str, n_bins: int | str
-) -> Estimate:
-    """Estimate q_f and Var[q_f(f(X))] from scores `s`, feature values `f` and weights `w`.
-
-    `rows` is "sample" or "population" (see `firmlib.firm`). As a sample, the rows give the
-    within-bin U-statistic: the mean of s_i s_j over pairs i != j within a bin estimates
-    q_f(t)^2 without bias, and the same over all pairs estimates the squared mean. Written
-    with the unbiased variances v_b within the bins and v in total, that is
-
-        V = sum_b p_b (m_b - m)^2 - (sum_b v_b - v) / n.
-
-    As a population, V is the first term alone.
+    `noise` is the variance of the mean score that is left if the bins of the rows are given.
     """
-    keep = w > 0
-    s, f, w = s[keep], f[keep], w[keep]
-    order = np.argsort(f, kind="stable")
-    s, f, w = s[order], f[order], w[order]
-    W, mean = w.sum(), w @ s / w.sum()
-    flat = f[0] == f[-1] or np.ptp(s) == 0
-    r = np.zeros_like(s) if flat else s - mean
-    starts = np.flatnonzero(np.r_[True, f[1:] != f[:-1]])  # of each level
 
-    z = f - w @ f / W
-    z = z / (np.abs(z).max() or 1.0)  # any unit will do, and this one can't overflow
-    covariance, z_variance = w @ (z * r) / W, w @ z**2 / W
-    downhill = covariance < -1e-12 * np.sqrt(z_variance * (w @ r**2) / W)
+    curve: ConditionalScore | None
+    method: str
+    variance: float
+    error: float
+    pvalue: float
+    noise: float = 0.0
+    sign: float = 1.0
 
+
+class Estimates(NamedTuple):
+    """Many features, an array each."""
+
+    names: list[str]
+    methods: list[str]
+    sign: np.ndarray
+    variance: np.ndarray
+    error: np.ndarray
+    pvalue: np.ndarray
+    noise: np.ndarray
+    curves: Mapping[str, ConditionalScore]
+
+    @classmethod
+    def of(cls, names: list[str], each: list[Estimate]) -> Self:
+        """Put single estimates together."""
+        curves, methods, variance, error, pvalue, noise, sign = zip(*each, strict=True)
+        drawn = {name: c for name, c in zip(names, curves, strict=True) if c is not None}
+        return cls(names, methods, *map(np.array, (sign, variance, error, pvalue, noise)), drawn)
+
+
+class Rows(NamedTuple):
+    """Scores less their mean, weights, and what is summed in bins: w, w r and w r^2."""
+
+    mean: float
+    r: np.ndarray
+    w: np.ndarray
+    wr: np.ndarray
+    wrr: np.ndarray
+
+    @classmethod
+    def of(cls, s: np.ndarray, w: np.ndarray, mean: float | None = None) -> Self:
+        """Scores less `mean`, by default their own."""
+        if mean is None:
+            mean = float(w @ s / w.sum())
+        r = s - mean if np.ptp(s) > 0 else np.zeros_like(s)
+        wr = w * r
+        return cls(mean, r, w, wr, wr * r)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Intervals of a feature's values, given by the first value of each; ties are never split.
+
+    On a `grid` (low, scale, bin of each cell) the bin of a value is looked up, not searched for.
+    """
+
+    first: np.ndarray
+    method: str
+    grid: tuple[float, float, np.ndarray] | None = None
+
+    def index(self, f: np.ndarray) -> np.ndarray:
+        """The bin of each value; those beyond the ends go to the last."""
+        if self.grid is None:
+            return np.maximum(np.searchsorted(self.first, f, side="right") - 1, 0)
+        low, scale, bin_of_cell = self.grid
+        cell = np.clip((f - low) * scale, 0, len(bin_of_cell) - 1)
+        return bin_of_cell[cell.astype(np.int32)]
+
+
+def estimate(rows: Rows, f: np.ndarray, *, method: str, kind: str, n_bins: int | str) -> Estimate:
+    """Estimate q_f and Var[q_f(f(X))] from rows that are a "sample" or a "population"."""
+    if method == "slope":
+        return _slope(rows, f, kind)
+    bins, index = find_bins(f, rows.w, method=method, kind=kind, n_bins=n_bins)
+    return summarize(bins, tally(index, len(bins.first), rows, f), rows.mean, kind)
+
+
+def find_bins(
+    f: np.ndarray, w: np.ndarray, *, method: str, kind: str, n_bins: int | str
+) -> tuple[Bins, np.ndarray]:
+    """Bins for the values of a feature, and the bin of each."""
+    if n_bins == "auto" and kind == "sample":
+        n_bins = max(2, int(np.sqrt(w.sum()) + 1e-9))  # the nudge: 3 x 1/3 rows are one row
+    if len(f) >= _LARGE and kind == "sample" and method != "discrete":
+        found = _on_grid(f, w, method, n_bins)
+        if found is not None:
+            return found
+    levels, index = np.unique(f, return_inverse=True)
     if n_bins == "auto":
-        size = len(starts) if rows == "population" else W
-        n_bins = max(2, int(np.sqrt(size) + 1e-9))  # the nudge: 3 x 1/3 rows are one row
+        n_bins = max(2, int(np.sqrt(len(levels))))
     if method == "auto":
-        few = rows == "population" or len(starts) <= n_bins
+        few = kind == "population" or len(levels) <= n_bins
         method = "discrete" if few else "binned"
     if method == "binned":
-        starts = starts[_equal_frequency(np.add.reduceat(w, starts), n_bins)]
+        first = _equal_frequency(np.bincount(index, w), n_bins)
+        return Bins(levels[first], method), (np.cumsum(first) - 1)[index]
+    return Bins(levels, method), index
 
-    n = np.add.reduceat(w, starts)
-    t = np.add.reduceat(w * f, starts) / n if method == "binned" else f[starts]
-    if method == "slope":
-        m = covariance / (z_variance or 1.0) * z[starts]
-    else:
-        m = np.add.reduceat(w * r, starts) / n
-    variance = n @ m**2 / W
-    if rows == "sample" and method != "slope" and not flat:
-        within = r - np.repeat(m, np.diff(np.r_[starts, len(r)]))
-        variance -= _plug_in_bias(np.add.reduceat(w * within**2, starts), n, w @ r**2)
-    curve = ConditionalScore(t, m + mean, n / W, n, method, float(variance))
-    return Estimate(curve, -1.0 if downhill else 1.0)
+
+def _on_grid(
+    f: np.ndarray, w: np.ndarray, method: str, n_bins: int
+) -> tuple[Bins, np.ndarray] | None:
+    """Bins that are runs of equal cells, found in linear time; None if the cells are too coarse.
+
+    They are where more than a quarter of a bin lies within a cell and is not one value.
+    """
+    low, cells = f.min(), _CELLS * n_bins
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = cells * (1 - 1e-12) / (f.max() - low)
+    if not 0 < scale < np.inf:
+        return None
+    cell = ((f - low) * scale).astype(np.int32)
+    n = np.bincount(cell, w, cells)
+    taken = n > 0
+    few = method == "auto" and np.count_nonzero(taken) <= n_bins
+    full = taken if few else n > n.sum() / (4 * n_bins)
+    if full.any():
+        value = np.zeros(cells)
+        value[cell] = f
+        if np.any((value[cell] != f) & full[cell]):
+            return None
+    if few:
+        return Bins(value[taken], "discrete"), (np.cumsum(taken) - 1)[cell]
+    first = np.zeros(cells, dtype=bool)
+    first[taken] = _equal_frequency(n[taken], n_bins)
+    bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
+    edges = low + np.flatnonzero(first) / scale
+    return Bins(edges, "binned", (float(low), float(scale), bin_of_cell)), bin_of_cell[cell]
 
 
 def _equal_frequency(n: np.ndarray, n_bins: int) -> np.ndarray:
-    """Return the first level of each of about `n_bins` bins of equal weight; ties stay together."""
+    """Whether each level begins one of about `n_bins` bins of equal weight; ties stay together."""
     middle = np.cumsum(n) - n / 2
     # The nudge keeps a level that lies on an edge there, however its weight was split.
     bin_of_level = np.floor(n_bins * middle / n.sum() + 1e-9)
-    return np.flatnonzero(np.r_[True, np.diff(bin_of_level) > 0])
+    return np.r_[True, np.diff(bin_of_level) > 0]
 
 
-def _plug_in_bias(within: np.ndarray, n: np.ndarray, total: float) -> float:
-    """Bias (sum_b v_b - v) / n of the plug-in variance; lone rows borrow the pooled v_b."""
+def tally(index: np.ndarray, n_bins: int, rows: Rows, f: np.ndarray) -> np.ndarray:
+    """Sums of w, w r, w r^2 and w f over the rows of each bin, shape (4, n_bins)."""
+    summed = (rows.w, rows.wr, rows.wrr, rows.w * f)
+    return np.array([np.bincount(index, values, n_bins) for values in summed])
+
+
+def summarize(bins: Bins, sums: np.ndarray, mean: float, kind: str) -> Estimate:
+    """q_f with its variance, sign, error and test, from what `tally` found."""
+    taken = sums[0] > 0
+    n, sr, srr, sf = sums[:, taken]
+    t = sf / n if bins.method == "binned" else bins.first[taken]
+    m, v, *found = spread(n, sr, srr, kind)
+    variance, error, pvalue, noise = map(float, found)
+    z = t - n @ t / n.sum()
+    z = z / (np.abs(z).max() or 1.0)  # any unit will do, and this one can't overflow
+    downhill = n @ (z * m) < -1e-12 * np.sqrt((n @ z**2) * srr.sum())
+    q = m + sr.sum() / n.sum() + mean
+    curve = ConditionalScore(t, q, n / n.sum(), n, bins.method, variance, np.sqrt(v / n))
+    sign = -1.0 if downhill else 1.0
+    return Estimate(curve, bins.method, variance, error, pvalue, noise, sign)
+
+
+class Spread(NamedTuple):
+    """Means and variances in bins; V = Var[q_f(f(X))], its standard error, p-value of 0, noise."""
+
+    m: np.ndarray
+    v: np.ndarray
+    variance: np.ndarray
+    error: np.ndarray
+    pvalue: np.ndarray
+    noise: np.ndarray
+
+
+def spread(n: np.ndarray, sr: np.ndarray, srr: np.ndarray, kind: str) -> Spread:
+    """How far the means differ between bins (first axis), for one feature or many (last axes).
+
+    From a sample of W rows, by the within-bin U-statistic: the mean of s_i s_j over pairs i != j
+    within a bin estimates q_f(t)^2 without bias, and the same over all pairs estimates the
+    squared mean. Written with the unbiased variances v_b within the bins and v in total, that is
+
+        V = sum_b p_b (m_b - m)^2 - (sum_b v_b - v) / W.
+
+    For a population, V is the first term alone, without error.
+    """
+    W, some = n.sum(axis=0), np.maximum(n, 1e-300)
+    centre = sr.sum(axis=0) / W
+    flat = ((n > 0).sum(axis=0) == 1) | (srr.sum(axis=0) == 0)
+    m = np.where((n > 0) & ~flat, sr / some - centre, 0.0)
+    variance = (n * m**2).sum(axis=0) / W
+    zero = np.zeros_like(variance)
+    if kind == "population":
+        return Spread(m, np.zeros_like(m), variance, zero, zero * np.nan, zero)
+    v = np.where(flat, 0.0, _within(srr - sr**2 / some, n, flat))
+    total = srr.sum(axis=0) - W * centre**2
+    variance -= np.where(flat, 0.0, (v.sum(axis=0) - total / (W - 1)) / W)
+    error, pvalue = _standard_error(m, n, v), np.where(flat, 1.0, _brown_forsythe(m, n, v))
+    return Spread(m, v, variance, error, pvalue, (n * v).sum(axis=0) / W**2)
+
+
+def _within(squares: np.ndarray, n: np.ndarray, flat: np.ndarray) -> np.ndarray:
+    """Unbiased variances v_b within the bins; lone rows borrow the pooled one."""
+    squares = np.maximum(squares, 0)
     paired = n > 2 - 1e-9
-    if not paired.any():
+    if not np.all(paired.any(axis=0) | flat):
         raise ValueError(
             "a sample needs two rows in some level or bin of the feature to tell its effect from "
             "noise; use fewer n_bins, or rows='population' if the rows are the whole distribution"
         )
-    pooled = within[paired].sum() / (n[paired] - 1).sum()
-    v = np.where(paired, within / np.where(paired, n - 1, 1), pooled)
-    return (v.sum() - total / (n.sum() - 1)) / n.sum()
+    df = np.where(paired, n - 1, 0.0)
+    pooled = (squares * paired).sum(axis=0) / np.maximum(df.sum(axis=0), 1e-300)
+    return np.where(paired, squares / np.where(paired, df, 1.0), np.where(n > 0, pooled, 0.0))
+
+
+def _standard_error(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Of V, by its influence function psi = 2 (s - mu)(q - mu) - (q - mu)^2 - V.
+
+    Var(psi) = 4 E[v q^2] + Var(q^2) for centred q. The noise in m_b^2 is taken off; where q = 0
+    there remains the variance 2 sum_b v_b^2 / W^2 of a U-statistic of second order.
+    """
+    W, vv = n.sum(axis=0), (v**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
+    slope = 4 * (v * n * m**2).sum(axis=0) - 4 * vv
+    bend = (n * (m**2 - (n * m**2).sum(axis=0) / W) ** 2).sum(axis=0)
+    return np.sqrt(np.maximum(slope, 0) + bend + 2 * vv) / W
+
+
+def _brown_forsythe(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Test that all q are equal where the bins' variances need not be.
+
+    F = sum_b n_b m_b^2 / sum_b (1 - p_b) v_b, with degrees of freedom by two moments.
+
+    M. B. Brown, A. B. Forsythe. Technometrics 16(1), 1974. D. V. Mehrotra. Communications in
+    Statistics – Simulation and Computation 26(3), 1997.
+    """
+    p, signal = n / n.sum(axis=0), (n * m**2).sum(axis=0)
+    noise = ((1 - p) * v).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no noise: any difference is real
+        df1 = noise**2 / (
+            (v**2).sum(axis=0) + (p * v).sum(axis=0) ** 2 - 2 * (p * v**2).sum(axis=0)
+        )
+        df2 = noise**2 / (((1 - p) * v) ** 2 / np.maximum(n - 1, 1)).sum(axis=0)
+        pvalue = stats.f.sf(signal / noise, df1, df2)
+    return np.where(noise > 0, pvalue, np.where(signal > 0, 0.0, 1.0))
+
+
+def _slope(rows: Rows, f: np.ndarray, kind: str) -> Estimate:
+    """The linear part of q_f: beta times the feature, with variance beta^2 Var(f)."""
+    _, r, w, wr, wrr = rows
+    W = w.sum()
+    f0 = w @ f / W
+    unit = np.abs(f - f0).max() or 1.0  # any will do, and this one can't overflow
+    z = (f - f0) / unit
+    covariance, z_variance = wr @ z / W, w @ z**2 / W
+    if f.min() == f.max():
+        covariance = z_variance = 0.0
+    beta = covariance / (z_variance or 1.0)
+    variance = beta**2 * z_variance
+    error, pvalue = 0.0, np.nan if kind == "population" else 1.0
+    noise = w @ (z * (r - beta * z)) ** 2
+    if kind == "sample" and z_variance * wrr.sum() > 0:
+        psi = 2 * r * beta * z - (beta * z) ** 2 - variance
+        error = float(np.sqrt(w @ psi**2) / W)
+        pvalue = float(2 * stats.norm.sf(abs(covariance) * W / np.sqrt(noise))) if noise else 0.0
+    levels, index = np.unique(f, return_inverse=True)
+    n = np.bincount(index, w)
+    x = (levels - f0) / unit
+    spread = np.sqrt(noise) / (W * (z_variance or 1.0)) * np.abs(x) * (error > 0)
+    curve = ConditionalScore(
+        levels, beta * x + rows.mean, n / W, n, "slope", float(variance), spread
+    )
+    downhill = covariance < -1e-12 * np.sqrt(z_variance * wrr.sum() / W)
+    sign = -1.0 if downhill else 1.0
+    return Estimate(curve, "slope", float(variance), error, pvalue, 0.0, sign)

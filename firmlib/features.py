@@ -4,14 +4,17 @@ Each builder returns a callable ``f(X) -> (n,)`` whose ``__name__`` labels it in
 Columns are named by position or, in a data frame, by name.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from itertools import product as cartesian
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from firmlib._checks import check_array, check_number
+from firmlib._checks import check_array, check_number, check_option
 
 Feature = Callable[[Any], np.ndarray]
 Column = int | str
@@ -143,6 +146,84 @@ def linear(a: ArrayLike) -> Feature:
         return check_array("X @ a", table @ a, 1)
 
     return _named(f, f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several columns as one feature: ``firm(score, X, {"size": ["radius", "area"]})``.
+
+    >>> from firmlib.features import Group
+    >>> Group((0, 2))(np.array([[1, 2, 3], [4, 5, 6]]))
+    array([[1., 3.], [4., 6.]])
+    """
+
+    columns: tuple[Column, ...]
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The values of its columns, (n, k)."""
+        return np.column_stack([column(X, j) for j in self.columns])
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of columns as features: ``firm(score, X, Pairs("xor"))``.
+
+    For columns of two values, a hundred thousand pairs are ranked by a few matrix products.
+
+    Parameters
+    ----------
+    kind : {"product", "conjunction", "xor"}
+        Of each pair the product, the conjunctions of either value of the one with either value
+        of the other (columns of two values only), or whether they differ.
+    columns : sequence of columns, optional
+        All by default.
+
+    Examples
+    --------
+    >>> from firmlib import firm
+    >>> from firmlib.features import Pairs
+    >>> bits = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]])
+    >>> result = firm(bits[:, 0] != bits[:, 1], bits, Pairs("xor"), rows="population")
+    >>> dict(zip(result.feature_names, result.importances.tolist()))
+    {'x0 ⊕ x1': 0.5, 'x0 ⊕ x2': 0.0, 'x1 ⊕ x2': 0.5}
+    """
+
+    kind: str
+    columns: Sequence[Column] | None = None
+
+    def __post_init__(self) -> None:
+        check_option("kind", self.kind, ("product", "conjunction", "xor"))
+
+    def indices(self, X: Any) -> list[int]:
+        """The positions of the columns, at least two."""
+        some = range(len(column_names(X))) if self.columns is None else self.columns
+        indices = [column_index(X, j) for j in some]
+        if len(set(indices)) < 2 or len(set(indices)) < len(indices):
+            raise ValueError(f"columns={list(some)!r} must be two different columns or more")
+        return indices
+
+    def features(self, X: Any) -> list[Feature]:
+        """Each of them as a function of X."""
+        names = column_names(X)
+        columns = [names[j] if hasattr(X, "columns") else j for j in self.indices(X)]
+        pairs = combinations(columns, 2)
+        if self.kind == "conjunction":
+            values = {j: two_values(X, j) for j in columns}
+            return [
+                conjunction({j: a, k: b})
+                for j, k in pairs
+                for a, b in cartesian(values[j], values[k])
+            ]
+        return [(product if self.kind == "product" else xor)(j, k) for j, k in pairs]
+
+
+def two_values(X: Any, j: Column) -> tuple[float, float]:
+    """The smaller and the larger value of a column that has no others."""
+    values = column(X, j)
+    low, high = values.min(), values.max()
+    if low == high or np.any((values != low) & (values != high)):
+        raise ValueError(f"column {j!r} of X must have two values, got {np.unique(values)[:5]}")
+    return float(low), float(high)
 
 
 def _label(j: Column) -> str:

@@ -11,12 +11,20 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import sparse, stats
 
-from firmlib._checks import check_array, check_option, check_weights
-from firmlib.estimators import METHODS, ROWS, ConditionalScore, estimate
-from firmlib.features import Column, Feature, column, column_index, column_names
-from firmlib.scores import Score, as_score, n_rows
+from firmlib._checks import (
+    check_array,
+    check_memory,
+    check_number,
+    check_option,
+    check_weights,
+)
+from firmlib.estimators import METHODS, ROWS, ConditionalScore, Estimate, Estimates, Rows, estimate
+from firmlib.features import Column, Feature, Group, Pairs, column, column_index, column_names
+from firmlib.groups import estimate_group
+from firmlib.pairs import estimate_pairs
+from firmlib.scores import Score, as_score, class_scores, n_rows
 
 if TYPE_CHECKING:
     from firmlib.display import FirmDisplay
@@ -31,30 +39,47 @@ class FirmResult:
     importances : ndarray of shape (m,)
         Q_f, signed by the direction in which the score moves with the feature; where it goes
         up and down alike, the sign says little.
-    standardized : ndarray of shape (m,)
-        Q_f / sd(s): comparable across machines, between -1 and 1 up to estimation error.
+    standard_error : ndarray of shape (m,)
+        Of |Q_f|, by the influence function of its square (where Q_f drowns in noise, an upper
+        bound); 0 for a population.
+    ci_low, ci_high : ndarrays of shape (m,)
+        Confidence interval of Q_f, signed as Q_f; it holds for features with Q_f != 0.
+    pvalues : ndarray of shape (m,)
+        Of the test that Q_f = 0, which allows the scores to vary more at some values of the
+        feature than at others; nan for a population.
     variance : ndarray of shape (m,)
         The estimate of Var[q_f(f(X))] = Q_f^2; from a sample it can fall below 0, where
         the importance is 0.
+    standardized : ndarray of shape (m,)
+        Q_f / sd(s): comparable across machines, between -1 and 1 up to estimation error. Its
+        square is the correlation ratio, and for independent inputs the first-order Sobol index.
     methods : tuple of str
-        How each was estimated: "discrete", "binned" or "slope".
+        How each was estimated: "discrete", "binned", "slope" or, for groups, "boosted".
     feature_names : tuple of str
-    curves : dict of str to ConditionalScore
-        q_f of each feature.
+    curves : mapping of str to ConditionalScore
+        q_f of each feature but groups.
     """
 
     importances: np.ndarray
-    standardized: np.ndarray
+    standard_error: np.ndarray
+    ci_low: np.ndarray
+    ci_high: np.ndarray
+    pvalues: np.ndarray
     variance: np.ndarray
+    standardized: np.ndarray
     methods: tuple[str, ...]
     feature_names: tuple[str, ...]
-    curves: dict[str, ConditionalScore]
+    curves: Mapping[str, ConditionalScore]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row a feature, the most important first."""
         frame = pd.DataFrame(
             {
                 "importance": self.importances,
+                "standard_error": self.standard_error,
+                "ci_low": self.ci_low,
+                "ci_high": self.ci_high,
+                "pvalue": self.pvalues,
                 "standardized": self.standardized,
                 "variance": self.variance,
                 "method": self.methods,
@@ -63,11 +88,63 @@ class FirmResult:
         )
         return frame.iloc[np.argsort(-np.abs(self.importances), kind="stable")]
 
-    def plot(self, ax: Any = None) -> FirmDisplay:
-        """Draw the importances as bars, the most important on top."""
+    def plot(self, ax: Any = None, *, n: int = 30) -> FirmDisplay:
+        """Draw the `n` largest importances as bars with their intervals, the largest on top."""
         from firmlib.display import FirmDisplay  # matplotlib is an extra
 
-        return FirmDisplay.from_result(self).plot(ax=ax)
+        return FirmDisplay.from_result(self).plot(ax=ax, n=n)
+
+    def _repr_html_(self) -> str:
+        """Show the largest importances as a table in a notebook."""
+        frame, n = self.to_frame(), 20
+        html = frame.head(n).to_html(float_format="{:.3g}".format, na_rep="", border=0)
+        more = f"<p>and {len(frame) - n} more: see <code>to_frame()</code></p>"
+        return html + more * (len(frame) > n)
+
+
+def make_result(found: Estimates, sd: float, confidence_level: float) -> FirmResult:
+    """From the variance of q_f and its error to Q_f with an interval."""
+    names, methods, sign, variance, error, pvalues, noise, curves = found
+    z = stats.norm.isf((1 - confidence_level) / 2)
+    Q = np.sqrt(np.maximum(variance, 0))
+    floor = np.maximum(Q, np.sqrt(error))
+    standard_error = np.divide(error, 2 * floor, out=np.zeros_like(error), where=floor > 0)
+    low = sign * np.maximum(Q - z * standard_error, 0)
+    # Q is normal if it is large, V if Q is small and there are many bins, and if there are two,
+    # the difference of their means is.
+    difference = np.sqrt(np.maximum(variance + noise, 0)) + z * np.sqrt(noise)
+    ends = Q + z * standard_error, np.sqrt(np.maximum(variance + z * error, 0)), difference
+    high = sign * np.max(ends, axis=0)
+    importances = sign * Q + 0.0
+    return FirmResult(
+        importances=importances,
+        standard_error=standard_error,
+        ci_low=np.minimum(low, high) + 0.0,
+        ci_high=np.maximum(low, high) + 0.0,
+        pvalues=pvalues,
+        variance=variance,
+        standardized=importances / sd if sd > 0 else np.zeros_like(importances),
+        methods=tuple(methods),
+        feature_names=tuple(names),
+        curves=curves,
+    )
+
+
+def check_names(names: Sequence[str], feature_names: Sequence[str] | None) -> list[str]:
+    """Return the features' names, or those to use instead, all different."""
+    if isinstance(feature_names, str):
+        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
+    if feature_names is not None:
+        if len(feature_names) != len(names):
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names for {len(names)} features"
+            )
+        names = feature_names
+    names = list(map(str, names))
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise ValueError(f"feature names must differ, got {name!r} {count} times")
+    return names
 
 
 def firm(
@@ -83,6 +160,7 @@ def firm(
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     standardize: bool = False,
+    confidence_level: float = 0.95,
     n_jobs: int | None = None,
 ) -> FirmResult:
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
@@ -100,7 +178,10 @@ def firm(
     features : optional
         None for all columns; columns by name or position; callables X -> (n,), such as those
         of `firmlib.features`; a dict of name to column, callable or array (n,); or feature
-        values themselves, (n,) or a table (n, m). They need not be known to the machine.
+        values themselves, (n,) or a table (n, m). They need not be known to the machine. A list
+        of columns in a dict is a group, ``{"size": ["radius", "area"]}``, with the importance
+        sd of E[s | all of them] (see `firmlib.groups`); `firmlib.features.Pairs` stands for all
+        pairs of columns.
     method : {"auto", "discrete", "binned", "slope"}
         "discrete" takes the mean score on each level of the feature, "binned" in about sqrt(n)
         bins of equal frequency that never split ties. "auto" is "discrete" where a feature has
@@ -122,7 +203,9 @@ def firm(
     feature_names : sequence of str, optional
         Names to use instead.
     standardize : bool
-        Divide the score by its standard deviation first.
+        Divide the score by its standard deviation first; to the intervals that counts as known.
+    confidence_level : float
+        Of the intervals.
     n_jobs : int, optional
         Threads over the features; the answer does not depend on it.
 
@@ -146,6 +229,14 @@ def firm(
     >>> firmlib.firm(lambda X: 2 * X[:, 0], X).importances.round(1)
     array([2. , 1.6, 0. ])
 
+    >>> table = firmlib.firm(lambda X: 2 * X[:, 0], X).to_frame()
+    >>> table[["ci_low", "importance", "ci_high", "pvalue"]].round(2)
+             ci_low  importance  ci_high  pvalue
+    feature
+    x0         1.95        2.01     2.07    0.00
+    x1         1.54        1.61     1.68    0.00
+    x2         0.00        0.00     0.14    0.95
+
     The rows of a truth table are the distribution, not a sample of it.
 
     >>> table = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
@@ -153,30 +244,70 @@ def firm(
     >>> firmlib.firm(labels, table, method="discrete").importances
     array([0.5, 0.5])
     """
-    X, s, w, options = _prepare(
+    X, s, w, keep, options = _prepare(
         score, X, method, rows, response_method, target, n_bins, sample_weight
     )
+    check_number("confidence_level", confidence_level, 0, 1, above=True)
     sd = 0.0
-    if np.ptp(s[w > 0]) > 0:
-        plug_in = options["rows"] == "population" or method == "slope"
+    if np.ptp(s) > 0:
+        plug_in = options["kind"] == "population" or method == "slope"
         sd = np.sqrt(w @ (s - w @ s / w.sum()) ** 2 / (w.sum() - (not plug_in)))
     if standardize and sd > 0:
         s, sd = s / sd, 1.0
-    functions = _named_features(X, features, feature_names)
+    data = Rows.of(s, w)
+    if isinstance(features, Pairs):
+        pairs = _binary_pairs(data, X, keep, features, options["kind"])
+        if pairs is not None and feature_names is None:
+            return make_result(pairs, sd, confidence_level)
+        features = features.features(X)
+    names, functions = zip(*_named_features(X, features), strict=True)
+    names = check_names(names, feature_names)
     estimates = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_one)(s, X, name, f, w, options) for name, f in functions.items()
+        delayed(_one)(data, X, keep, *f, options) for f in zip(names, functions, strict=True)
     )
-    variance = np.array([e.curve.variance for e in estimates])
-    sign = np.array([e.sign for e in estimates])
-    importances = np.where(variance > 0, sign * np.sqrt(np.maximum(variance, 0)), 0.0)
-    return FirmResult(
-        importances=importances,
-        standardized=importances / sd if sd > 0 else np.zeros_like(importances),
-        variance=variance,
-        methods=tuple(e.curve.method for e in estimates),
-        feature_names=tuple(functions),
-        curves={name: e.curve for name, e in zip(functions, estimates, strict=True)},
-    )
+    return make_result(Estimates.of(names, estimates), sd, confidence_level)
+
+
+def firm_by_class(
+    estimator: Any,
+    X: Any,
+    features: Any = None,
+    *,
+    response_method: str = "auto",
+    **options: Any,
+) -> pd.DataFrame:
+    """Importances for the score of every class, from one pass of predictions.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+    X, features, response_method, **options
+        As for `firm`.
+
+    Returns
+    -------
+    DataFrame
+        A row a feature, a column a class; the feature that matters most to any class first.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> kind = np.where(X[:, 0] > 1, "b", np.where(X[:, 1] > 0, "c", "a"))
+    >>> machine = LogisticRegression().fit(X, kind)
+    >>> firmlib.firm_by_class(machine, X, standardize=True).round(1).T
+    feature   x0   x1
+    a       -0.7 -0.7
+    b        1.0  0.0
+    c       -0.7  0.7
+    """
+    scores = class_scores(estimator, X, response_method=response_method)
+    results = {label: firm(s, X, features, **options) for label, s in scores.items()}
+    names = next(iter(results.values())).feature_names
+    index = pd.Index(names, name="feature")
+    frame = pd.DataFrame({k: result.importances for k, result in results.items()}, index=index)
+    return frame.iloc[np.argsort(-frame.abs().max(axis=1).to_numpy(), kind="stable")]
 
 
 def conditional_expected_score(
@@ -214,7 +345,7 @@ def conditional_expected_score(
     >>> curve.t, curve.q  # mean of the even faces, of the odd ones
     (array([0., 1.]), array([4., 3.]))
     """
-    X, s, w, options = _prepare(
+    X, s, w, keep, options = _prepare(
         score, X, method, rows, response_method, target, n_bins, sample_weight
     )
     if isinstance(feature, str | int | np.integer):
@@ -223,7 +354,8 @@ def conditional_expected_score(
         f = feature(X)
     else:
         f = feature
-    return _one(s, X, "feature", lambda X: f, w, options).curve
+    f = check_array("feature", f, 1, (n_rows("X", X),))
+    return _one(Rows.of(s, w), X, keep, "feature", lambda _: f, options).curve
 
 
 def _prepare(
@@ -235,7 +367,7 @@ def _prepare(
     target: Any,
     n_bins: int | str,
     sample_weight: ArrayLike | None,
-) -> tuple[Any, np.ndarray, np.ndarray, dict]:
+) -> tuple[Any, np.ndarray, np.ndarray, slice | np.ndarray, dict]:
     check_option("method", method, METHODS)
     check_option("rows", rows, ROWS)
     whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
@@ -255,21 +387,44 @@ def _prepare(
             f"sample_weight sums to {w.sum():g}, but in a sample it counts rows and must exceed 1; "
             "for probabilities use rows='population'"
         )
-    return X, s, w, {"method": method, "rows": rows, "n_bins": n_bins}
+    keep = slice(None) if w.all() else w > 0  # rows without weight do not count
+    return X, s[keep], w[keep], keep, {"method": method, "kind": rows, "n_bins": n_bins}
 
 
-def _one(s: np.ndarray, X: Any, name: str, f: Feature, w: np.ndarray, options: dict) -> Any:
-    values = check_array(f"feature {name!r}", f(X), 1, (len(s),))
+def _one(
+    rows: Rows, X: Any, keep: slice | np.ndarray, name: str, f: Feature, options: dict
+) -> Estimate:
+    ndim = 2 if isinstance(f, Group) else 1
+    values = check_array(f"feature {name!r}", f(X), ndim, (n_rows("X", X), None)[:ndim])[keep]
     try:
-        return estimate(s, values, w, **options)
+        if isinstance(f, Group):
+            return _group(rows, values, options["kind"])
+        return estimate(rows, values, **options)
     except ValueError as error:
         raise ValueError(f"feature {name!r}: {error}") from error
 
 
-def _named_features(
-    X: Any, features: Any, feature_names: Sequence[str] | None
-) -> dict[str, Feature]:
-    """Return name -> function X -> (n,) for whatever `firm` accepts as features."""
+def _group(rows: Rows, F: np.ndarray, kind: str) -> Estimate:
+    if kind == "population":  # every combination of values is a level
+        _, level = np.unique(F, axis=0, return_inverse=True)
+        found = estimate(rows, level.astype(float), method="discrete", kind=kind, n_bins="auto")
+        return found._replace(curve=None, sign=1.0)
+    return Estimate(None, "boosted", *estimate_group(rows, F))
+
+
+def _binary_pairs(
+    rows: Rows, X: Any, keep: slice | np.ndarray, pairs: Pairs, kind: str
+) -> Estimates | None:
+    indices = pairs.indices(X)
+    check_memory("the table of pairs", (len(indices), len(indices), 12))
+    check_memory("X as a dense table", (n_rows("X", X), len(indices)))
+    table = np.column_stack([column(X, j) for j in indices])[keep]
+    names = [column_names(X)[j] for j in indices]
+    return estimate_pairs(rows, table, names, pairs.kind, kind)
+
+
+def _named_features(X: Any, features: Any) -> list[tuple[str, Feature]]:
+    """Return (name, function X -> (n,)) for whatever `firm` accepts as features."""
     n = n_rows("X", X)
     X = X.tocsc() if sparse.issparse(X) else X  # columns are taken from it one by one
     if features is None:
@@ -298,15 +453,7 @@ def _named_features(
         )
     if not pairs:
         raise ValueError("features is empty; expected at least one")
-    if isinstance(feature_names, str):
-        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
-    names = [name for name, _ in pairs] if feature_names is None else list(map(str, feature_names))
-    if len(names) != len(pairs):
-        raise ValueError(f"feature_names has {len(names)} names for {len(pairs)} features")
-    [(name, count)] = Counter(names).most_common(1)
-    if count > 1:
-        raise ValueError(f"feature names must differ, got {name!r} {count} times")
-    return dict(zip(names, (f for _, f in pairs), strict=True))
+    return pairs
 
 
 def _is_float(values: ArrayLike) -> bool:
@@ -316,7 +463,17 @@ def _is_float(values: ArrayLike) -> bool:
 def _function(f: Column | Callable | ArrayLike, X: Any) -> Feature:
     if callable(f):
         return f
+    if _is_group(f, n_rows("X", X)):
+        return Group(tuple(f))
     return _column_of(X, f) if np.ndim(f) == 0 else lambda _: f
+
+
+def _is_group(f: Any, n: int) -> bool:
+    """Whether f is a list of columns rather than one of values."""
+    if not isinstance(f, list | tuple) or not f:
+        return False
+    positions = all(isinstance(j, int | np.integer) and not isinstance(j, bool) for j in f)
+    return all(isinstance(j, str) for j in f) or (positions and len(f) != n)
 
 
 def _column_of(table: Any, j: Column, name: str = "X") -> Feature:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -66,6 +67,27 @@ def as_score(
     return check_array("score", values, 1, (n,))
 
 
+def class_scores(estimator: Any, X: Any, *, response_method: str = "auto") -> dict[Any, np.ndarray]:
+    """Evaluate the score of every class, from one pass of predictions.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from firmlib.scores import class_scores
+    >>> machine = LogisticRegression().fit([[0], [1], [2]], ["low", "mid", "top"])
+    >>> class_scores(machine, [[0], [2]], response_method="predict")["top"]
+    array([0., 1.])
+    """
+    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
+    method = _response(estimator, response_method)
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(f"estimator={type(estimator).__name__} has no classes")
+    values = getattr(estimator, method)(X)
+    once = SimpleNamespace(classes_=estimator.classes_, **{method: lambda _: values})
+    labels = np.asarray(estimator.classes_).tolist()
+    return {label: as_score(once, X, target=label) for label in labels}
+
+
 def n_rows(name: str, X: Any) -> int:
     """Return the number of rows of a table, at least two."""
     try:
@@ -79,7 +101,8 @@ def n_rows(name: str, X: Any) -> int:
     return shape[0]
 
 
-def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) -> np.ndarray:
+def _response(estimator: Any, response_method: str) -> str:
+    """The method that a fitted estimator is asked."""
     kind = type(estimator).__name__
     if isinstance(estimator, BaseEstimator):
         try:
@@ -90,6 +113,11 @@ def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) 
     method = next((m for m in asked if hasattr(estimator, m)), None)
     if method is None:
         raise ValueError(f"response_method={response_method!r}: {kind} has no such method")
+    return method
+
+
+def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) -> np.ndarray:
+    kind, method = type(estimator).__name__, _response(estimator, response_method)
     classes = getattr(estimator, "classes_", [])
     if isinstance(classes, list) and classes:
         raise ValueError(

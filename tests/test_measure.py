@@ -375,7 +375,16 @@ def test_to_frame_is_sorted_by_size():
     frame = result.to_frame()
     assert list(frame.index) == ["x1", "x2", "x0"]
     assert frame.index.name == "feature"
-    assert list(frame.columns) == ["importance", "standardized", "variance", "method"]
+    assert list(frame.columns) == [
+        "importance",
+        "standard_error",
+        "ci_low",
+        "ci_high",
+        "pvalue",
+        "standardized",
+        "variance",
+        "method",
+    ]
     order = [1, 2, 0]
     np.testing.assert_array_equal(frame["importance"], result.importances[order])
     np.testing.assert_array_equal(frame["standardized"], result.standardized[order])
