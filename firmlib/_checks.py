@@ -34,8 +34,8 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
     if array.size == 0:
         raise ValueError(f"{name} is empty, got shape {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array))
         where = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
         raise ValueError(
             f"{name} must be finite, got {bad.size} NaN or inf, the first {array[where]} at {where}"

@@ -5,12 +5,12 @@ the rows tell all that is needed (`tally`), and they add up over parts of the da
 turns them into q_f, its variance, a standard error and a test.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
@@ -105,32 +105,86 @@ class Rows(NamedTuple):
         return cls(mean, r, w, wr, wr * r)
 
 
+class Grid(NamedTuple):
+    """Equal cells, of f or, where f has long tails, of arcsinh((f - centre) / unit)."""
+
+    centre: float
+    unit: float
+    long_tails: bool
+    low: float
+    scale: float
+
+    @classmethod
+    def over(cls, f: np.ndarray, cells: int, long_tails: bool) -> Self:
+        """Cells over the range of f."""
+        grid = cls(0.0, 1.0, long_tails, 0.0, 1.0)
+        if long_tails:
+            centre = np.median(f)
+            away = np.abs(f - centre)
+            grid = grid._replace(centre=centre, unit=np.median(away) or away.mean())
+        low, high = grid.place(np.array([f.min(), f.max()]))
+        return grid._replace(low=low, scale=cells * (1 - 1e-12) / (high - low))
+
+    def place(self, f: np.ndarray) -> np.ndarray:
+        """Where in the grid the values lie, in cells."""
+        if self.long_tails:
+            f = np.arcsinh((f - self.centre) / self.unit)
+        return (f - self.low) * self.scale
+
+    def value(self, place: np.ndarray) -> np.ndarray:
+        """The value that lies there."""
+        f = self.low + place / self.scale
+        return self.centre + self.unit * np.sinh(f) if self.long_tails else f
+
+
 @dataclass(frozen=True, eq=False)
 class Bins:
     """Intervals of a feature's values, given by the first value of each; ties are never split.
 
-    On a `grid` (low, scale, bin of each cell) the bin of a value is looked up, not searched for.
+    On a grid the bin of a value is that of its cell, and is looked up instead of searched for.
     """
 
     first: np.ndarray
     method: str
-    grid: tuple[float, float, np.ndarray] | None = None
+    grid: Grid | None = None
+    bin_of_cell: np.ndarray | None = None
 
     def index(self, f: np.ndarray) -> np.ndarray:
         """The bin of each value; those beyond the ends go to the last."""
         if self.grid is None:
             return np.maximum(np.searchsorted(self.first, f, side="right") - 1, 0)
-        low, scale, bin_of_cell = self.grid
-        cell = np.clip((f - low) * scale, 0, len(bin_of_cell) - 1)
-        return bin_of_cell[cell.astype(np.int32)]
+        cell = np.clip(self.grid.place(f), 0, len(self.bin_of_cell) - 1)
+        return self.bin_of_cell[cell.astype(np.int32)]
 
 
-def estimate(rows: Rows, f: np.ndarray, *, method: str, kind: str, n_bins: int | str) -> Estimate:
-    """Estimate q_f and Var[q_f(f(X))] from rows that are a "sample" or a "population"."""
+class Binned(NamedTuple):
+    """A feature's bins and what `tally` found in them."""
+
+    bins: Bins
+    sums: np.ndarray
+
+
+def estimate(
+    rows: Rows, f: np.ndarray, *, method: str, kind: str, n_bins: int | str
+) -> Binned | Estimate:
+    """What rows that are a "sample" or a "population" tell of a feature: see `summarize`."""
     if method == "slope":
         return _slope(rows, f, kind)
     bins, index = find_bins(f, rows.w, method=method, kind=kind, n_bins=n_bins)
-    return summarize(bins, tally(index, len(bins.first), rows, f), rows.mean, kind)
+    sums = tally(index, len(bins.first), rows, f)
+    if kind == "sample":
+        check_paired(sums)
+    return Binned(bins, sums)
+
+
+def check_paired(sums: np.ndarray) -> None:
+    """Raise if no bin has two rows, so that effect and noise cannot be told apart."""
+    n, squares = sums[0], sums[2]
+    if len(n) > 1 and squares.any() and n.max() <= 2 - 1e-9:
+        raise ValueError(
+            "a sample needs two rows in some level or bin of the feature to tell its effect from "
+            "noise; use fewer n_bins, or rows='population' if the rows are the whole distribution"
+        )
 
 
 def find_bins(
@@ -140,9 +194,10 @@ def find_bins(
     if n_bins == "auto" and kind == "sample":
         n_bins = max(2, int(np.sqrt(w.sum()) + 1e-9))  # the nudge: 3 x 1/3 rows are one row
     if len(f) >= _LARGE and kind == "sample" and method != "discrete":
-        found = _on_grid(f, w, method, n_bins)
-        if found is not None:
-            return found
+        for long_tails in (False, True):
+            found = _on_grid(f, w, method, n_bins, long_tails)
+            if found is not None:
+                return found
     levels, index = np.unique(f, return_inverse=True)
     if n_bins == "auto":
         n_bins = max(2, int(np.sqrt(len(levels))))
@@ -156,18 +211,18 @@ def find_bins(
 
 
 def _on_grid(
-    f: np.ndarray, w: np.ndarray, method: str, n_bins: int
+    f: np.ndarray, w: np.ndarray, method: str, n_bins: int, long_tails: bool
 ) -> tuple[Bins, np.ndarray] | None:
     """Bins that are runs of equal cells, found in linear time; None if the cells are too coarse.
 
     They are where more than a quarter of a bin lies within a cell and is not one value.
     """
-    low, cells = f.min(), _CELLS * n_bins
-    with np.errstate(over="ignore", divide="ignore"):
-        scale = cells * (1 - 1e-12) / (f.max() - low)
-    if not 0 < scale < np.inf:
-        return None
-    cell = ((f - low) * scale).astype(np.int32)
+    cells = _CELLS * n_bins
+    with np.errstate(all="ignore"):
+        grid = Grid.over(f, cells, long_tails)
+        if not 0 < grid.scale < np.inf or not np.isfinite(grid.low):
+            return None
+    cell = grid.place(f).astype(np.int32)
     n = np.bincount(cell, w, cells)
     taken = n > 0
     few = method == "auto" and np.count_nonzero(taken) <= n_bins
@@ -182,8 +237,8 @@ def _on_grid(
     first = np.zeros(cells, dtype=bool)
     first[taken] = _equal_frequency(n[taken], n_bins)
     bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
-    edges = low + np.flatnonzero(first) / scale
-    return Bins(edges, "binned", (float(low), float(scale), bin_of_cell)), bin_of_cell[cell]
+    index = bin_of_cell[cell]
+    return Bins(grid.value(np.flatnonzero(first)), "binned", grid, bin_of_cell), index
 
 
 def _equal_frequency(n: np.ndarray, n_bins: int) -> np.ndarray:
@@ -200,20 +255,39 @@ def tally(index: np.ndarray, n_bins: int, rows: Rows, f: np.ndarray) -> np.ndarr
     return np.array([np.bincount(index, values, n_bins) for values in summed])
 
 
-def summarize(bins: Bins, sums: np.ndarray, mean: float, kind: str) -> Estimate:
-    """q_f with its variance, sign, error and test, from what `tally` found."""
-    taken = sums[0] > 0
-    n, sr, srr, sf = sums[:, taken]
-    t = sf / n if bins.method == "binned" else bins.first[taken]
-    m, v, *found = spread(n, sr, srr, kind)
-    variance, error, pvalue, noise = map(float, found)
-    z = t - n @ t / n.sum()
-    z = z / (np.abs(z).max() or 1.0)  # any unit will do, and this one can't overflow
-    downhill = n @ (z * m) < -1e-12 * np.sqrt((n @ z**2) * srr.sum())
-    q = m + sr.sum() / n.sum() + mean
-    curve = ConditionalScore(t, q, n / n.sum(), n, bins.method, variance, np.sqrt(v / n))
-    sign = -1.0 if downhill else 1.0
-    return Estimate(curve, bins.method, variance, error, pvalue, noise, sign)
+def summarize(found: Sequence[Binned], mean: float, kind: str) -> list[Estimate]:
+    """q_f of each feature with its variance, error, test and sign."""
+    estimates = [None] * len(found)
+    sizes = np.array([len(bins.first) for bins, _ in found], dtype=int)
+    alike = np.ceil(np.log2(sizes))  # features with about as many bins are looked at together
+    for which in (np.flatnonzero(alike == k) for k in np.unique(alike)):
+        sums = np.zeros((4, sizes[which].max(), len(which)))
+        t = np.zeros(sums.shape[1:])
+        for i, j in enumerate(which):
+            sums[:, : sizes[j], i] = found[j].sums
+            t[: sizes[j], i] = found[j].bins.first
+        n, sr, srr, sf = sums
+        some = np.maximum(n, 1e-300)
+        t = np.where([found[j].bins.method == "binned" for j in which], sf / some, t)
+        m, v, *numbers = spread(n, sr, srr, kind)
+        q, error = m + sr.sum(axis=0) / n.sum(axis=0) + mean, np.sqrt(v / some)
+        sign = np.where(_downhill(n, t, m, srr.sum(axis=0)), -1.0, 1.0)
+        for i, j in enumerate(which):
+            rows, method = n[:, i] > 0, found[j].bins.method
+            variance, *rest = (float(number[i]) for number in numbers)
+            own = (a[rows, i] for a in (t, q, n / n[:, i].sum(), n))
+            curve = ConditionalScore(*own, method, variance, error[rows, i])
+            estimates[j] = Estimate(curve, method, variance, *rest, float(sign[i]))
+    return estimates
+
+
+def _downhill(n: np.ndarray, t: np.ndarray, m: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Whether q_f falls with t on the whole."""
+    z = np.where(n > 0, t - (n * t).sum(axis=0) / n.sum(axis=0), 0.0)
+    size = np.abs(z).max(axis=0)
+    z = z / np.where(size > 0, size, 1.0)  # any unit will do, and this one can't overflow
+    slope = (n * z * m).sum(axis=0)
+    return slope < -1e-12 * np.sqrt((n * z**2).sum(axis=0) * squares)
 
 
 class Spread(NamedTuple):
@@ -246,22 +320,17 @@ def spread(n: np.ndarray, sr: np.ndarray, srr: np.ndarray, kind: str) -> Spread:
     zero = np.zeros_like(variance)
     if kind == "population":
         return Spread(m, np.zeros_like(m), variance, zero, zero * np.nan, zero)
-    v = np.where(flat, 0.0, _within(srr - sr**2 / some, n, flat))
+    v = np.where(flat, 0.0, _within(srr - sr**2 / some, n))
     total = srr.sum(axis=0) - W * centre**2
     variance -= np.where(flat, 0.0, (v.sum(axis=0) - total / (W - 1)) / W)
     error, pvalue = _standard_error(m, n, v), np.where(flat, 1.0, _brown_forsythe(m, n, v))
     return Spread(m, v, variance, error, pvalue, (n * v).sum(axis=0) / W**2)
 
 
-def _within(squares: np.ndarray, n: np.ndarray, flat: np.ndarray) -> np.ndarray:
+def _within(squares: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Unbiased variances v_b within the bins; lone rows borrow the pooled one."""
     squares = np.maximum(squares, 0)
     paired = n > 2 - 1e-9
-    if not np.all(paired.any(axis=0) | flat):
-        raise ValueError(
-            "a sample needs two rows in some level or bin of the feature to tell its effect from "
-            "noise; use fewer n_bins, or rows='population' if the rows are the whole distribution"
-        )
     df = np.where(paired, n - 1, 0.0)
     pooled = (squares * paired).sum(axis=0) / np.maximum(df.sum(axis=0), 1e-300)
     return np.where(paired, squares / np.where(paired, df, 1.0), np.where(n > 0, pooled, 0.0))
@@ -294,7 +363,7 @@ def _brown_forsythe(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
             (v**2).sum(axis=0) + (p * v).sum(axis=0) ** 2 - 2 * (p * v**2).sum(axis=0)
         )
         df2 = noise**2 / (((1 - p) * v) ** 2 / np.maximum(n - 1, 1)).sum(axis=0)
-        pvalue = stats.f.sf(signal / noise, df1, df2)
+        pvalue = special.fdtrc(df1, df2, signal / noise)
     return np.where(noise > 0, pvalue, np.where(signal > 0, 0.0, 1.0))
 
 
@@ -315,7 +384,7 @@ def _slope(rows: Rows, f: np.ndarray, kind: str) -> Estimate:
     if kind == "sample" and z_variance * wrr.sum() > 0:
         psi = 2 * r * beta * z - (beta * z) ** 2 - variance
         error = float(np.sqrt(w @ psi**2) / W)
-        pvalue = float(2 * stats.norm.sf(abs(covariance) * W / np.sqrt(noise))) if noise else 0.0
+        pvalue = float(2 * special.ndtr(-abs(covariance) * W / np.sqrt(noise))) if noise else 0.0
     levels, index = np.unique(f, return_inverse=True)
     n = np.bincount(index, w)
     x = (levels - f0) / unit

@@ -29,6 +29,8 @@ def column(X: Any, j: Column, table: str = "X") -> np.ndarray:
         values = (X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]).to_numpy()
     else:
         values = np.asarray(X)[:, index]
+    if values.dtype.kind in "biuf":
+        values = np.ascontiguousarray(values, dtype=float)
     return check_array(f"column {column_names(X)[index]!r} of {table}", values, 1)
 
 

@@ -20,7 +20,17 @@ from firmlib._checks import (
     check_option,
     check_weights,
 )
-from firmlib.estimators import METHODS, ROWS, ConditionalScore, Estimate, Estimates, Rows, estimate
+from firmlib.estimators import (
+    METHODS,
+    ROWS,
+    Binned,
+    ConditionalScore,
+    Estimate,
+    Estimates,
+    Rows,
+    estimate,
+    summarize,
+)
 from firmlib.features import Column, Feature, Group, Pairs, column, column_index, column_names
 from firmlib.groups import estimate_group
 from firmlib.pairs import estimate_pairs
@@ -265,6 +275,9 @@ def firm(
     estimates = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_one)(data, X, keep, *f, options) for f in zip(names, functions, strict=True)
     )
+    binned = [e for e in estimates if isinstance(e, Binned)]
+    summaries = iter(summarize(binned, data.mean, options["kind"]))
+    estimates = [next(summaries) if isinstance(e, Binned) else e for e in estimates]
     return make_result(Estimates.of(names, estimates), sd, confidence_level)
 
 
@@ -355,7 +368,11 @@ def conditional_expected_score(
     else:
         f = feature
     f = check_array("feature", f, 1, (n_rows("X", X),))
-    return _one(Rows.of(s, w), X, keep, "feature", lambda _: f, options).curve
+    data = Rows.of(s, w)
+    found = _one(data, X, keep, "feature", lambda _: f, options)
+    if isinstance(found, Binned):
+        [found] = summarize([found], data.mean, options["kind"])
+    return found.curve
 
 
 def _prepare(
@@ -393,7 +410,7 @@ def _prepare(
 
 def _one(
     rows: Rows, X: Any, keep: slice | np.ndarray, name: str, f: Feature, options: dict
-) -> Estimate:
+) -> Binned | Estimate:
     ndim = 2 if isinstance(f, Group) else 1
     values = check_array(f"feature {name!r}", f(X), ndim, (n_rows("X", X), None)[:ndim])[keep]
     try:
@@ -408,7 +425,7 @@ def _group(rows: Rows, F: np.ndarray, kind: str) -> Estimate:
     if kind == "population":  # every combination of values is a level
         _, level = np.unique(F, axis=0, return_inverse=True)
         found = estimate(rows, level.astype(float), method="discrete", kind=kind, n_bins="auto")
-        return found._replace(curve=None, sign=1.0)
+        return summarize([found], rows.mean, kind)[0]._replace(curve=None, sign=1.0)
     return Estimate(None, "boosted", *estimate_group(rows, F))
 
 
