@@ -1,67 +1,65 @@
 """Several columns as one feature: sd of E[s(X) | X_G], where bins would need too many rows.
 
-E[s | X_G] is regressed on the columns of the group: a quadratic trend by ridge regression, then
-boosted trees on what that leaves, each row predicted by machines that did not see it. With m the
-prediction,
+E[s | X_G] is learnt from the rows: a quadratic trend by ridge regression, then boosted trees on
+what it leaves. As in `firmlib.estimators.spread` the square of q = E[s | X_G] is estimated by the
+product of two estimates with independent noise: the rows are split into folds, and for each fold
+two machines, m and m', learn from two halves of the other rows. With centred scores,
 
-    V = mean of 2 (s - mu)(m - mu) - (m - mu)^2 = Var(s) - mean of (s - m)^2,
+    V = mean of s (m + m') - m m',   E[V] = E[q^2] - E[(E[m | X_G] - q)(E[m' | X_G] - q)],
 
-where an error of m counts only in its square: V is too low by E[(m - E[s | X_G])^2] and never too
-high but for noise. So it is honest about what can be learnt from the rows at hand: a group of one
-column scores less than the column by itself, and a rough or high-dimensional E[s | X_G] with few
-rows is underestimated. From about a thousand rows and up to a handful of columns the loss is a
-few per cent of Var(s); compare with more rows to see whether it matters.
+so the noise of the machines drops out and only what they miss on average is left: a rough q that
+the rows cannot show. That makes V too low, and the standard error does not know of it. Up to a
+handful of columns and from a thousand rows on it is a few per cent for smooth q; with many
+columns, few rows or a q of high frequency it is more. Compare with more rows to see.
 """
 
+from collections.abc import Callable
+
 import numpy as np
-from scipy import stats
-from scipy.optimize import nnls
+from scipy import special
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from firmlib.estimators import Rows
+from firmlib.estimators import Estimate, Rows
 
 FOLDS = 5
+MIN_ROWS = 100
 
 
-def estimate_group(rows: Rows, F: np.ndarray) -> tuple[float, float, float]:
-    """Var(E[s | F]), its standard error, and the p-value of 0, from rows and their values (n, k).
+def estimate_group(rows: Rows, F: np.ndarray) -> Estimate:
+    """Var(E[s | F]) from the rows and the values (n, k) of a group, with its error and a test.
 
-    The test asks whether the out-of-fold predictions correlate with the score.
+    The test asks whether the machines predict the scores of rows that they did not see.
     """
-    r, w, W = rows.r, rows.w, rows.w.sum()
-    if len(F) < 5 * FOLDS:
-        raise ValueError(f"a group needs at least {5 * FOLDS} rows, got {len(F)}")
-    if not r.any() or (F[0] == F).all():
-        return 0.0, 0.0, 1.0
-    parts = _out_of_fold(rows, F)
-    parts -= w @ parts / W
-    # How far each part is to be believed: trees that only follow noise are turned down.
-    root = np.sqrt(w)
-    trust, _ = nnls(root[:, None] * parts, root * r)
-    m = parts @ trust
-    psi = 2 * r * m - m**2
+    _, r, w, _, _ = rows
+    if len(F) < MIN_ROWS:
+        raise ValueError(f"a group of columns needs at least {MIN_ROWS} rows, got {len(F)}")
+    if not r.any() or not np.ptp(F, axis=0).any():
+        return Estimate(None, "boosted", 0.0, 0.0, 1.0)
+    m, other = np.zeros((2, len(F)))
+    for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(F):
+        half = np.random.default_rng(0).permutation(len(train)) % 2 == 0
+        m[test] = _learn(F, r, w, train[half])(F[test])
+        other[test] = _learn(F, r, w, train[~half])(F[test])
+    W = w.sum()
+    gain = r * (m + other)
+    psi = gain - m * other
     variance = w @ psi / W
     error = np.sqrt(w @ (psi - variance) ** 2) / W
-    product = r * parts.sum(axis=1)
-    noise = np.sqrt(w @ product**2)
-    pvalue = stats.norm.sf(w @ product / noise) if noise > 0 else 1.0
-    return float(variance), float(error), float(pvalue)
+    pvalue = special.ndtr(-(w @ gain) / np.sqrt(w @ gain**2))
+    return Estimate(None, "boosted", float(variance), float(error), float(pvalue))
 
 
-def _out_of_fold(rows: Rows, F: np.ndarray) -> np.ndarray:
-    """The trend and what the trees add to it, at each row learnt from the other folds."""
-    parts = np.zeros((len(F), 2))
-    for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(F):
-        r, weight = rows.r[train], rows.w[train]
-        trend = make_pipeline(
-            StandardScaler(), PolynomialFeatures(2), RidgeCV(np.logspace(-3, 3, 7))
-        )
-        trend.fit(F[train], r, ridgecv__sample_weight=weight)
-        rest = HistGradientBoostingRegressor(max_leaf_nodes=15, random_state=0)
-        rest.fit(F[train], r - trend.predict(F[train]), sample_weight=weight)
-        parts[test] = np.column_stack([trend.predict(F[test]), rest.predict(F[test])])
-    return parts
+def _learn(
+    F: np.ndarray, r: np.ndarray, w: np.ndarray, rows: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """E[r | F] as learnt from some of the rows."""
+    F, r, w = F[rows], r[rows], w[rows]
+    trend = make_pipeline(StandardScaler(), PolynomialFeatures(2), RidgeCV(np.logspace(-3, 3, 7)))
+    trend.fit(F, r, ridgecv__sample_weight=w)
+    trees = HistGradientBoostingRegressor(max_leaf_nodes=15, random_state=0)
+    trees.fit(F, r - trend.predict(F), sample_weight=w)
+    return lambda F: trend.predict(F) + trees.predict(F)

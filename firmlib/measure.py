@@ -426,7 +426,7 @@ def _group(rows: Rows, F: np.ndarray, kind: str) -> Estimate:
         _, level = np.unique(F, axis=0, return_inverse=True)
         found = estimate(rows, level.astype(float), method="discrete", kind=kind, n_bins="auto")
         return summarize([found], rows.mean, kind)[0]._replace(curve=None, sign=1.0)
-    return Estimate(None, "boosted", *estimate_group(rows, F))
+    return estimate_group(rows, F)
 
 
 def _binary_pairs(
