@@ -305,15 +305,18 @@ def test_in_pipelines_and_searches(loss):
 
 
 def test_says_that_it_did_not_converge():
-    with pytest.warns(ConvergenceWarning, match=r"^stopped after 1 steps .* above tol=1e-06"):
+    message = r"^stopped after 1 steps .* above tol=1e-06"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
         WDSClassifier(3, loss="squared_hinge", max_iter=1).fit(X, Y)
+    assert caught[0].filename == __file__  # where fit was called
     with pytest.warns(ConvergenceWarning):
         WDSClassifier(3, max_iter=1).fit(X, Y)
 
 
 def test_shows_progress_only_if_asked(capfd):
-    WDSClassifier(3, loss="squared_hinge").fit(X, Y)
-    assert capfd.readouterr() == ("", "")
+    for loss in ("hinge", "squared_hinge"):
+        WDSClassifier(3, loss=loss).fit(X, Y)
+        assert capfd.readouterr() == ("", "")
     pytest.importorskip("tqdm")
     WDSClassifier(3, loss="squared_hinge", verbose=True).fit(X, Y)
     out, err = capfd.readouterr()
