@@ -46,8 +46,8 @@ test: $(READY)  ## test firmlib and the notebooks' outputs
 	  --nbval-sanitize-with=tests/sanitize.cfg --nbval-cell-timeout=300 -o filterwarnings=default notebooks
 	FIRMLIB_FRESH="$(CURDIR)/build/test" $(BIN)/python -m pytest -q
 
-mutants: $(READY)  ## change printed coefficients in the notebooks; each must be noticed
-	@$(BIN)/python -m tests.mutants
+mutants: $(READY)  ## change the notebooks; each change must be noticed (some: ONLY="07 08")
+	@$(BIN)/python -m tests.mutants $(ONLY)
 
 bench: $(READY)  ## speed, as ratios in one run (some minutes)
 	@$(BIN)/python benchmarks/kernel.py

@@ -12,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from firmlib.strings.background import Background
-from firmlib.strings.motifs import motif_importance, top_motifs
+from firmlib.strings.motifs import motif_importance
 from firmlib.strings.poim import poim
+from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
 
 

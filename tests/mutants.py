@@ -1,8 +1,8 @@
-"""Change one printed coefficient of the paper at a time; every change must be noticed.
+"""Change one printed coefficient, or one step of a check, at a time; each must be noticed.
 
 A mutant is noticed if its notebook stops, or if the verdict on a claim, or on a part of it, is
-another one. Run by `make mutants`; not part of `make test`, because every mutant executes a whole
-notebook.
+another one. Run by `make mutants`, or `make mutants ONLY="07 08"` for some notebooks; not part of
+`make test`, because every mutant executes a whole notebook.
 """
 
 import json
@@ -61,23 +61,32 @@ MUTANTS = [
     ("05_boolean_svm", "np.isclose(f[4], 5 / 3", "np.isclose(f[4], 4 / 3"),
     ("05_boolean_svm", "len(to_true) == 7", "len(to_true) == 6"),
     ("06_gaussian_svm", "order[0] == 1 for", "order[0] == 0 for"),
+    ("07_gattaca", "p[there].sum() - p @ s - Q[j, code]", "p[there].sum() - Q[j, code]"),
+    ("07_gattaca", '{"w": figures_of(w)', '{"w": figures_of(Q)'),
+    ("08_unseen_motif", "unseen=True", "unseen=False"),
+    ("08_unseen_motif", "np.divide(total, np.sqrt(p * (1 - p))", "np.divide(total, p * (1 - p)"),
 ]  # fmt: skip
 
 
-def noticed(mutant: tuple[str, str, str]) -> str:
-    """Return how a mutant was noticed, or an empty string if it was not."""
-    name, old, new = mutant
+def changed(name: str, old: str, new: str) -> nbformat.NotebookNode:
+    """Return a notebook with one change."""
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
     cells = [c for c in notebook.cells if c.cell_type == "code" and old in c.source]
     if len(cells) != 1 or cells[0].source.count(old) != 1:
         raise ValueError(f"{old!r} does not occur exactly once in {name}; update MUTANTS")
     cells[0].source = cells[0].source.replace(old, new)
+    return notebook
+
+
+def noticed(mutant: tuple[str, str, str]) -> str:
+    """Return how a mutant was noticed, or an empty string if it was not."""
+    name, notebook = mutant[0], changed(*mutant)
     with tempfile.TemporaryDirectory() as folder:
-        changed = Path(folder, f"{name}.ipynb")
-        nbformat.write(notebook, changed)
+        path = Path(folder, f"{name}.ipynb")
+        nbformat.write(notebook, path)
         os.environ["FIRMLIB_OUTPUT"] = folder
         try:
-            papermill.execute_notebook(changed, changed, cwd=folder, progress_bar=False)
+            papermill.execute_notebook(path, path, cwd=folder, progress_bar=False)
         except PapermillExecutionError as error:
             return f"stops with {error.ename}"
         found = {c["id"]: verdict(c) for c in claims.collect(Path(folder, "claims"))}
@@ -91,16 +100,19 @@ def verdict(claim: dict[str, str]) -> str:
     return claim["verdict"] + "".join(re.findall(r" \(holds: .*", claim["measured"]))
 
 
-def main() -> int:
-    """Run all mutants, two at a time; return how many went unnoticed."""
+def main(*only: str) -> int:
+    """Run the mutants of notebooks that begin so, or all; return how many went unnoticed."""
+    mutants = [mutant for mutant in MUTANTS if mutant[0].startswith(only or "")]
+    if not mutants:
+        raise SystemExit(f"no mutants of notebooks that begin with {' or '.join(only)}")
     with ProcessPoolExecutor(2) as pool:
-        results = list(tqdm(pool.map(noticed, MUTANTS), total=len(MUTANTS), desc="mutants"))
-    for (name, _, new), how in zip(MUTANTS, results, strict=True):
+        results = list(tqdm(pool.map(noticed, mutants), total=len(mutants), desc="mutants"))
+    for (name, _, new), how in zip(mutants, results, strict=True):
         print(f"{name}: {new} → {how or 'NOT NOTICED'}")
     unnoticed = sum(not how for how in results)
-    print(f"{len(MUTANTS) - unnoticed} of {len(MUTANTS)} changed coefficients were noticed.")
+    print(f"{len(mutants) - unnoticed} of {len(mutants)} changes were noticed.")
     return unnoticed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

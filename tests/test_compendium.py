@@ -12,6 +12,7 @@ import yaml
 
 import firmlib
 from firmlib import claims
+from tests.mutants import MUTANTS, changed
 from workflow import ROOT
 from workflow.accept import with_tables
 from workflow.compare import compare
@@ -59,6 +60,13 @@ def test_notebooks_have_commented_parameters_and_a_check(notebook):
         assert re.fullmatch(r"\w+: \w+(\[\w+\])? = .+  # .+", line), line
     names = re.findall(r"^(\w+):", cells[0].source, re.M)
     assert set(re.findall(r'require\("(\w+)"', cells[1].source)) == set(names)
+
+
+def test_mutants_find_their_place():
+    """Whether they are noticed is for `make mutants`, which takes long."""
+    for mutant in MUTANTS:
+        assert changed(*mutant)
+    assert {name for name, _, _ in MUTANTS} == {path.stem for path in NOTEBOOKS}
 
 
 def test_recorded_claims_have_a_place_to_link_to():

@@ -1,6 +1,7 @@
 """The classifier: its optimum, its score, and the contract of a scikit-learn estimator."""
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -232,6 +233,66 @@ def test_fitted_attributes_and_pickle(loss):
     np.testing.assert_array_equal(again.decision_function(NEW), machine.decision_function(NEW))
 
 
+def machine_numbers(machine):
+    return machine.decision_function(NEW), machine.weights_.score(NEW)
+
+
+def test_weights_are_computed_once_a_fit():
+    machine = WDSClassifier(3, 1).fit(X, Y)
+    weights = machine.weights_
+    assert machine.weights_ is weights
+    machine.predict(NEW)
+    assert machine.weights_ is weights
+    machine.fit(X[:40], Y[:40])
+    assert machine.weights_ is not weights
+    fresh = WDSClassifier(3, 1).fit(X[:40], Y[:40])
+    np.testing.assert_array_equal(machine_numbers(machine), machine_numbers(fresh))
+
+
+@both_losses
+@pytest.mark.parametrize(
+    "changed", [{"degree": 5}, {"shift": 3}, {"shift_weights": "shogun"}, {"normalize": False}]
+)
+@pytest.mark.parametrize("cached", [True, False])
+def test_changed_parameters_wait_for_the_next_fit(changed, cached, loss):
+    machine = WDSClassifier(3, 1, loss=loss).fit(X, Y)
+    before = machine_numbers(WDSClassifier(3, 1, loss=loss).fit(X, Y))
+    if cached:
+        assert machine.weights_.degree == 3
+    machine.set_params(**changed)
+    np.testing.assert_array_equal(machine_numbers(machine), before)
+    after = machine_numbers(machine.fit(X, Y))
+    expected = machine_numbers(WDSClassifier(3, 1, loss=loss).set_params(**changed).fit(X, Y))
+    np.testing.assert_array_equal(after, expected)
+    assert not np.array_equal(after, before)
+
+
+def test_a_fit_that_fails_leaves_the_machine_as_it_was():
+    machine = WDSClassifier(3, 1).fit(X, LABELS)
+    before, weights = machine.decision_function(NEW), machine.weights_
+    for bad in ({"degree": 99}, {"shift": 99}, {"C": 0}):
+        old = {name: machine.get_params()[name] for name in bad}
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            machine.set_params(**bad).fit(X, Y)
+        machine.set_params(**old)
+    with pytest.raises(ValueError, match="3 classes"):
+        machine.fit(X, np.arange(80) % 3)
+    np.testing.assert_array_equal(machine.decision_function(NEW), before)
+    assert machine.classes_.tolist() == ["with", "without"]
+    assert machine.weights_ is weights
+
+
+@pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), deepcopy])
+def test_copies_have_the_weights_but_not_their_bulk(copied):
+    machine = WDSClassifier(3, 1).fit(X, Y)
+    size = len(pickle.dumps(machine))
+    expected = machine_numbers(machine)
+    assert len(pickle.dumps(machine)) == size
+    again = copied(machine).set_params(degree=2)
+    np.testing.assert_array_equal(machine_numbers(again), expected)
+    assert not hasattr(clone(machine), "weights_")
+
+
 @both_losses
 def test_in_pipelines_and_searches(loss):
     seqs = decode(X)
@@ -244,15 +305,18 @@ def test_in_pipelines_and_searches(loss):
 
 
 def test_says_that_it_did_not_converge():
-    with pytest.warns(ConvergenceWarning, match=r"^stopped after 1 steps .* above tol=1e-06"):
+    message = r"^stopped after 1 steps .* above tol=1e-06"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
         WDSClassifier(3, loss="squared_hinge", max_iter=1).fit(X, Y)
+    assert caught[0].filename == __file__  # where fit was called
     with pytest.warns(ConvergenceWarning):
         WDSClassifier(3, max_iter=1).fit(X, Y)
 
 
 def test_shows_progress_only_if_asked(capfd):
-    WDSClassifier(3, loss="squared_hinge").fit(X, Y)
-    assert capfd.readouterr() == ("", "")
+    for loss in ("hinge", "squared_hinge"):
+        WDSClassifier(3, loss=loss).fit(X, Y)
+        assert capfd.readouterr() == ("", "")
     pytest.importorskip("tqdm")
     WDSClassifier(3, loss="squared_hinge", verbose=True).fit(X, Y)
     out, err = capfd.readouterr()

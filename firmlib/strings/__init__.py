@@ -3,8 +3,9 @@
 from firmlib.strings.alphabet import decode, encode, read_fasta
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
-from firmlib.strings.motifs import motif_importance, top_motifs
+from firmlib.strings.motifs import motif_importance
 from firmlib.strings.poim import poim
+from firmlib.strings.search import top_motifs
 from firmlib.strings.svm import WDSClassifier
 from firmlib.strings.weights import PositionalWeights
 

@@ -9,12 +9,11 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_array, check_integer
+from firmlib._checks import check_array
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from firmlib.strings.alphabet import LETTERS, decode
 from firmlib.strings.background import Background
-from firmlib.strings.motifs import importance_along, letter_contributions
-from firmlib.strings.poim import poim
+from firmlib.strings.motifs import importance_along, letter_contributions, max_by_length
 from firmlib.strings.weights import PositionalWeights
 
 LETTER_COLORS = dict(zip(LETTERS, (GREEN, BLUE, ORANGE, RED), strict=True))
@@ -49,7 +48,8 @@ def plot_importance_along(
             ax.plot(x, table[column], color=color, linestyle=style, linewidth=1.5, label=label)
     low, high = ax.get_ylim()
     ax.set(xlabel="position", ylabel="importance", ylim=(low, high + 0.3 * (high - low)))
-    ax.legend(loc="upper center", ncols=2)
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles[::-1], labels[::-1], loc="upper center", ncols=2)
     return ax
 
 
@@ -69,7 +69,8 @@ def plot_poim(matrix: ArrayLike, *, ax: Axes | None = None) -> Axes:
     ax = plt.subplots(figsize=(6, 1.2 + 0.11 * 4**k))[1] if ax is None else ax
     names = decode(np.indices((4,) * k).reshape(k, -1).T)
     ax.set_yticks(np.arange(4**k), names, family="monospace", fontsize=9 if k < 3 else 5)
-    return _heat_map(ax, matrix.T, "RdBu_r", -np.abs(matrix).max(), np.abs(matrix).max())
+    high = np.abs(matrix).max()
+    return _heat_map(ax, matrix.T, "importance", cmap="RdBu_r", vmin=-high, vmax=high)
 
 
 def plot_max_by_length(
@@ -80,9 +81,7 @@ def plot_max_by_length(
     scale: str = "firm",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw max_z |Q(z, j)| over the words z of each length, at each position j.
-
-    On the scale of FIRM lengths can be compared: which of them carries the signal?
+    """Draw `max_by_length`: which length of words carries the signal, and where?
 
     Examples
     --------
@@ -92,20 +91,16 @@ def plot_max_by_length(
     >>> plot_max_by_length(w, 4).get_ylabel()
     'length of word'
     """
-    max_k = check_integer("max_k", max_k, 1, weights.length)
-    largest = np.full((max_k, weights.length), np.nan)
-    for k in range(max_k, 0, -1):  # the largest first: if it does not fit, say so at once
-        Q = poim(weights, k, background, scale=scale)
-        largest[k - 1, : len(Q)] = np.maximum(Q.max(axis=1), -Q.min(axis=1))
+    largest = max_by_length(weights, max_k, background, scale=scale)
     ax = plt.subplots(figsize=(6, 1.2 + 0.25 * max_k))[1] if ax is None else ax
-    ax.set_yticks(np.arange(max_k), np.arange(1, max_k + 1))
+    ax.set_yticks(np.arange(max_k), largest.index)
     ax.set_ylabel("length of word")
-    return _heat_map(ax, largest, "viridis", 0, None)
+    return _heat_map(ax, largest, "largest importance", cmap="viridis", vmin=0)
 
 
-def _heat_map(ax: Axes, rows: np.ndarray, cmap: str, low: float, high: float | None) -> Axes:
-    image = ax.imshow(rows, aspect="auto", cmap=cmap, vmin=low, vmax=high, interpolation="none")
-    ax.figure.colorbar(image, ax=ax, label="importance")
+def _heat_map(ax: Axes, rows: ArrayLike, label: str, **colors: str | float) -> Axes:
+    image = ax.imshow(rows, aspect="auto", interpolation="none", **colors)
+    ax.figure.colorbar(image, ax=ax, label=label)
     ax.set_xlabel("position")
     return ax
 
@@ -123,7 +118,7 @@ def plot_logo(
     Examples
     --------
     >>> from firmlib.strings.display import plot_logo
-    >>> from firmlib.strings.motifs import top_motifs
+    >>> from firmlib.strings.search import top_motifs
     >>> from firmlib.strings.weights import PositionalWeights
     >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0, ("TACA", 6): 1.0}, length=20)
     >>> [(motif, position, _)] = top_motifs(w, 6, 1)

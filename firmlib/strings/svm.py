@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from firmlib._checks import check_number, check_option
 from firmlib.strings.alphabet import encode
 from firmlib.strings.kernel import WDSOperator, wds_diagonal, wds_kernel
-
-if TYPE_CHECKING:
-    from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.weights import PositionalWeights
 
 _BATCH = 2**17  # sequences scored at once
 
@@ -61,6 +60,11 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         Which sequences have alpha_i != 0, and their codes.
     dual_coef_, intercept_ : ndarray of shape (n_support,) and float
         alpha_i and b.
+    kernel_ : dict
+        The kernel that the machine was fitted with, as arguments of `wds_kernel`; `set_params`
+        changes it only for the next fit.
+    weights_ : PositionalWeights
+        The machine unfolded, computed when first asked for.
     n_iter_, n_features_in_ : int
         Steps taken; length of the sequences.
 
@@ -106,18 +110,21 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         check_number("tol", self.tol, 0, above=True)
         if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
             raise ValueError(f"max_iter must be a positive integer or -1, got {self.max_iter!r}")
-        self.classes_, second = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            many = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
+        classes, second = np.unique(y, return_inverse=True)
+        if len(classes) != 2:
+            many = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise ValueError(
-                f"y has {many}, {self.classes_[:5].tolist()}, expected 2. "
+                f"y has {many}, {classes[:5].tolist()}, expected 2. "
                 "Only binary classification is supported."
             )
+        names = ("degree", "shift", "shift_weights", "normalize")
+        kernel = {name: getattr(self, name) for name in names}
         fit = _fit_hinge if self.loss == "hinge" else _fit_squared_hinge
-        alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1)
+        alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1, kernel)
+        self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
         self.support_ = np.flatnonzero(alpha)
         self.support_vectors_, self.dual_coef_ = X[self.support_], alpha[self.support_]
-        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("weights_", None)  # those of the last fit
         return self
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -133,7 +140,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         for batch in gen_batches(len(X), max(_BATCH, n)):
             both = np.concatenate([self.support_vectors_, X[batch]])
             alpha = np.concatenate([self.dual_coef_, np.zeros(len(both) - n)])
-            K = WDSOperator(both, normalize=self.normalize, **self._kernel())
+            K = WDSOperator(both, **self.kernel_)
             score[batch] = (K @ alpha)[n:] + self.intercept_
         return score
 
@@ -142,24 +149,22 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    @property
-    def weights_(self) -> "PositionalWeights":
-        """The machine unfolded into weights of words at positions; built anew at each access.
+    @cached_property
+    def weights_(self) -> PositionalWeights:
+        """The machine unfolded into weights of words at positions, computed once for each fit.
 
         Of a normalized kernel they lack the factor 1 / sqrt(k(x, x)) of the sequence scored, and
         the intercept.
         """
-        from firmlib.strings.weights import PositionalWeights
-
         check_is_fitted(self)
-        alpha, kernel = self.dual_coef_, self._kernel()
-        if self.normalize:
+        alpha, kernel = self.dual_coef_, dict(self.kernel_)
+        if kernel.pop("normalize"):
             alpha = alpha / np.sqrt(wds_diagonal(self.support_vectors_, **kernel))
         return PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
 
-    def _kernel(self) -> dict:
-        names = ("degree", "shift", "shift_weights")
-        return {name: getattr(self, name) for name in names}
+    def __getstate__(self) -> dict:
+        """Leave the weights out of copies and pickles: large, and soon computed again."""
+        return {name: value for name, value in super().__getstate__().items() if name != "weights_"}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -169,8 +174,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray) -> tuple:
-    K = wds_kernel(X, normalize=machine.normalize, **machine._kernel())
+def _fit_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
+    K = wds_kernel(X, **kernel)
     options = {name: getattr(machine, name) for name in ("C", "tol", "max_iter", "verbose")}
     svc = SVC(kernel="precomputed", **options).fit(K, y)
     alpha = np.zeros(len(y))
@@ -178,8 +183,8 @@ def _fit_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray) -> tuple:
     return alpha, float(svc.intercept_[0]), int(svc.n_iter_[0])
 
 
-def _fit_squared_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray) -> tuple:
-    K = WDSOperator(X, normalize=machine.normalize, **machine._kernel())
+def _fit_squared_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
+    K = WDSOperator(X, **kernel)
     max_iter = 100 if machine.max_iter == -1 else machine.max_iter
     options = {"C": machine.C, "tol": machine.tol, "max_iter": max_iter}
     if not machine.verbose:
