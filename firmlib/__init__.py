@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> object:
     """Import the pictures when they are first asked for: matplotlib is an extra."""
-    if name in ("ConditionalScoreDisplay", "FirmDisplay"):
+    if name in ("ConditionalScoreDisplay", "FirmDisplay", "plot_curves"):
         from firmlib import display
 
         return getattr(display, name)
@@ -33,5 +33,6 @@ __all__ = [
     "firm",
     "firm_by_class",
     "normal",
+    "plot_curves",
     "scores",
 ]

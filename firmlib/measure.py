@@ -37,6 +37,8 @@ from firmlib.pairs import estimate_pairs
 from firmlib.scores import Score, as_score, class_scores, n_rows
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from firmlib.display import FirmDisplay
 
 
@@ -103,6 +105,12 @@ class FirmResult:
         from firmlib.display import FirmDisplay  # matplotlib is an extra
 
         return FirmDisplay.from_result(self).plot(ax=ax, n=n)
+
+    def plot_curves(self, *, n: int = 12, columns: int = 4) -> Figure:
+        """Draw q_f of the `n` most important features side by side."""
+        from firmlib.display import plot_curves
+
+        return plot_curves(self, n=n, columns=columns)
 
     def _repr_html_(self) -> str:
         """Show the largest importances as a table in a notebook."""
