@@ -102,13 +102,13 @@ class Statistics(NamedTuple):
 
     def merged(self, other: Statistics) -> Self:
         """Of the rows of both, around the mean of both: so no digits are lost far from 0."""
-        gap = other.centre - self.centre
-        step = gap * (other.weight / (self.weight + other.weight))
-        features = [
-            a.shifted(-step).merged(b.shifted(gap - step))
-            for a, b in zip(self.features, other.features, strict=True)
-        ]
-        return type(self)(self.centre + step, features)
+        share = other.weight / (self.weight + other.weight)
+        centre = self.centre + share * (other.centre - self.centre)
+        # By how far it really moved, which is not what was added: far from 0 that was rounded.
+        steps = self.centre - centre, other.centre - centre
+        pairs = zip(self.features, other.features, strict=True)
+        features = [a.shifted(steps[0]).merged(b.shifted(steps[1])) for a, b in pairs]
+        return type(self)(centre, features)
 
 
 class Chunk(NamedTuple):
@@ -130,10 +130,8 @@ class Chunk(NamedTuple):
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> Self:
-        """The rows of all."""
-        if len(chunks) == 1:
-            return chunks[0]
-        return cls(*map(np.concatenate, zip(*(chunk.dense()[:3] for chunk in chunks), strict=True)))
+        """The rows of all, which are dense."""
+        return cls(*map(np.concatenate, zip(*(chunk[:3] for chunk in chunks), strict=True)))
 
 
 class StreamingFirm:
@@ -188,11 +186,11 @@ class StreamingFirm:
 
     Two parts, say of two machines, with the bins of a sample.
 
-    >>> sample = firmlib.StreamingFirm().partial_fit(F, 2 * F[:, 0])
-    >>> left, right = (firmlib.StreamingFirm(bins=sample.bins) for _ in range(2))
-    >>> left, right = left.partial_fit(F, 2 * F[:, 0]), right.partial_fit(-F, F[:, 1])
-    >>> left.merge(right).result().importances.round(1)
-    array([1. , 0.5])
+    >>> sample = firmlib.StreamingFirm().partial_fit(F, F[:, 1])
+    >>> left = firmlib.StreamingFirm(bins=sample.bins).partial_fit(F[:200], F[:200, 1])
+    >>> right = firmlib.StreamingFirm(bins=sample.bins).partial_fit(F[200:], F[200:, 1])
+    >>> left.merge(right).result().importances[1].round(1)
+    np.float64(1.0)
     """
 
     def __init__(
@@ -267,7 +265,8 @@ class StreamingFirm:
             raise ValueError(f"s={np.abs(s).max():.3g} overflows when squared; rescale the scores")
         w = check_weights("sample_weight", sample_weight, n, zeros=True)
         keep = slice(None) if w.all() else w > 0  # rows without weight do not count
-        self._take(Chunk(F, s[keep], w[keep], keep), names)
+        if w.any():
+            self._take(Chunk(F, s[keep], w[keep], keep), names)
         return self
 
     def merge(self, other: StreamingFirm) -> Self:
@@ -292,8 +291,7 @@ class StreamingFirm:
         if self._names not in (None, other._names):
             raise ValueError(f"other has the features {other._names}, expected {self._names}")
         if other._bins is None:
-            if other._waiting:
-                self._take(Chunk.of(other._waiting), other._names)
+            self._take(Chunk.of(other._waiting), other._names)
             return self
         if self._bins is None:
             self._names, self._bins = other._names, other._bins
@@ -351,9 +349,9 @@ class StreamingFirm:
                 self._waiting, self._names = (*self._waiting, chunk.dense()), names
                 self._n_waiting += len(chunk.s)
                 return
-            chunk = Chunk.of((*self._waiting, chunk))
-        if len(chunk.s):
-            self._add(self._summed(chunk))
+            if self._waiting:
+                chunk = Chunk.of((*self._waiting, chunk.dense()))
+        self._add(self._summed(chunk))
         self._names, self._waiting, self._n_waiting = names, (), 0
         if self._bins is None:
             starts = (feature.start for feature in self._statistics.features)
@@ -385,7 +383,7 @@ class StreamingFirm:
     def _current(self) -> Statistics:
         if self._statistics is not None:
             return self._statistics
-        if self._n_waiting == 0:
+        if not self._waiting:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         return self._summed(Chunk.of(self._waiting))
 
@@ -402,7 +400,7 @@ class StreamingFirm:
         part = delayed(_part)
         after = copy.copy(self)
         while blocks and after._bins is None:
-            after.merge(part(after._empty(), *blocks.pop(0)).compute())
+            after = part(after, *blocks.pop(0)).compute()
         if blocks:
             empty = delayed(after._empty(), traverse=False)  # once in the graph, not in each task
             parts = [part(empty, *block) for block in blocks]
@@ -414,9 +412,9 @@ class StreamingFirm:
         return self
 
 
-def _part(empty: StreamingFirm, *block: Any) -> StreamingFirm:
-    """The sums of a partition. Arguments stay as they are: a lost task is run again."""
-    return copy.copy(empty).partial_fit(*block)
+def _part(before: StreamingFirm, *block: Any) -> StreamingFirm:
+    """With the rows of a partition. Arguments stay as they are: a lost task is run again."""
+    return copy.copy(before).partial_fit(*block)
 
 
 def _merged(parts: list[StreamingFirm]) -> StreamingFirm:
