@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from firmlib import StreamingFirm, firm
-from firmlib.streaming import MAX_LEVELS
+from firmlib.estimators import Bins
+from firmlib.streaming import MAX_LEVELS, SoughtBins
 
 examples = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -322,6 +323,21 @@ def test_values_out_of_range_fall_into_the_outermost_bins(n):
     far = np.tile([1e300, 0, 0.1, 7, 1], (3, 1)) * [[-1, 1, 1, 1, 1], [1] * 5, [1] * 5]
     after = stream.partial_fit(far, np.zeros(3)).result().curves["x0"]
     np.testing.assert_array_equal(after.n - before.n, [1, *[0] * (len(before.n) - 2), 2])
+
+
+@examples
+@given(
+    first=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=40, unique=True),
+    f=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
+)
+@example(first=[0.0], f=[1.0, -1.0])
+@example(first=[0.0, 5e-324, 1.0], f=[0.0, 5e-324, -5e-324, 1.0])
+def test_cells_find_the_same_bins_as_a_search(first, f):
+    first = np.unique(first)
+    f = np.r_[f, first, np.nextafter(first, np.inf), np.nextafter(first, -np.inf)]
+    with np.errstate(over="ignore"):
+        found = SoughtBins(first, "binned").index(f)
+    np.testing.assert_array_equal(found, Bins(first, "binned").index(f))
 
 
 # Tables and names
