@@ -111,7 +111,7 @@ class FeatureSums(NamedTuple):
     def merged(self, other: FeatureSums) -> Self:
         """The sums of both."""
         bins = self.bins
-        if bins.method == "discrete":
+        if bins.method == "discrete" and bins is not other.bins:
             late = other.bins.method == "discrete"
             bins = self._widened(other.bins.first) if late else other.bins
         return self._replace(bins=bins, sums=self._in(bins) + other._in(bins))
@@ -124,6 +124,8 @@ class FeatureSums(NamedTuple):
     def _widened(self, levels: np.ndarray) -> Bins:
         """Bins of more levels, or from one of the first levels to the next if they are too many."""
         union = np.union1d(self.bins.first, levels)
+        if len(union) == len(self.bins.first):
+            return self.bins
         if len(union) > self.limit:
             return SoughtBins(self.start.first, "binned")
         return SoughtBins(union, "discrete")

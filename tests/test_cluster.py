@@ -4,17 +4,17 @@ import os
 import signal
 import threading
 import time
+import uuid
 
 import dask.array as da
 import dask.dataframe as dd
+import distributed
 import numpy as np
 import pandas as pd
 import pytest
+from test_streaming import F, N, S, W, assert_same
 
 from firmlib import StreamingFirm, firm
-from tests.test_streaming import F, N, S, W, assert_same
-
-distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
@@ -60,28 +60,29 @@ def test_an_error_on_a_worker_is_told_here(client):
         StreamingFirm(first_rows=100).partial_fit(da.from_array(bad, chunks=(500, 5)), S)
 
 
-def test_a_killed_worker_changes_nothing(client):
-    pids = set(client.run(os.getpid).values())
-    calm = da.from_array(F, chunks=(100, 5))
-    table = calm.map_blocks(slowly, meta=np.empty((0, 5)))
-    done = []
+def test_a_killed_worker_changes_nothing(client, tmp_path):
+    pids = client.run(os.getpid).values()
+    table = da.from_array(F, chunks=(100, 5)).map_blocks(slowly, tmp_path, meta=np.empty((0, 5)))
+    done_before = []
 
     def kill() -> None:
-        """End one process as soon as some partitions are summed up, but not all."""
-        while len(done) < 4:
-            done.append(time.sleep(0.2))
+        """End one process when some partitions have been read, but not all."""
+        while len(done := list(tmp_path.iterdir())) < 8:
+            time.sleep(0.05)
         os.kill(next(iter(pids)), signal.SIGKILL)
+        done_before.extend(done)
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill, daemon=True)
     stream = StreamingFirm(bins=StreamingFirm().partial_fit(F, S).bins)
     killer.start()
     stream.partial_fit(table, S)
-    assert not killer.is_alive()  # it was in the middle
     killer.join()
-    assert set(client.run(os.getpid).values()) != pids
+    assert 8 <= len(done_before) < table.numblocks[0]
+    assert set(client.run(os.getpid).values()) != set(pids)
     assert_same(stream.result(), firm(S, F))
 
 
-def slowly(block):
+def slowly(block, folder):
     time.sleep(0.1)
+    (folder / uuid.uuid4().hex).touch()
     return block
