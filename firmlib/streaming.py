@@ -206,17 +206,18 @@ class StreamingFirm:
     confidence_level : float
         Of the intervals.
     first_rows : int
-        Bins are found as soon as so many rows are there, from these; with fewer, at the end from
-        all. Hence the first rows should be a random sample of all (or give `bins` from one).
+        Rows are gathered until there are so many (the chunk that completes them is taken whole),
+        and bins are found from them; if fewer come, from all, so that the result is that of
+        `firm`. Hence the first rows should be a random sample of all, or give `bins` from one.
 
     Notes
     -----
     A feature with few values in the first rows is "discrete", with a bin a level. Levels that
-    appear later get bins of their own, and so it equals `firm`, up to 1024 levels; beyond them
-    the feature becomes "binned", every level counts with the nearest of the first levels below
-    it, and `result` warns. (With method="discrete" there is no limit, and memory grows with the
-    levels.) None of this depends on the order of chunks or merges. Values of a "binned" feature
-    outside the range of the first rows fall into the outermost bins.
+    appear later get bins of their own, up to 1024 levels in all; beyond them the feature becomes
+    "binned", every level counts with the nearest of the first levels below it, and `result`
+    warns. (With method="discrete" there is no limit, and memory grows with the levels.) Values
+    of a "binned" feature outside the range of the first rows fall into the outermost bins. Once
+    there are bins, nothing depends on the order of chunks or merges.
 
     Examples
     --------
