@@ -9,6 +9,7 @@ array([0.25, 0.25])
 from firmlib import binary, features, normal, scores
 from firmlib.estimators import ConditionalScore
 from firmlib.measure import FirmResult, conditional_expected_score, firm, firm_by_class
+from firmlib.streaming import StreamingFirm
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ __all__ = [
     "ConditionalScoreDisplay",
     "FirmDisplay",
     "FirmResult",
+    "StreamingFirm",
     "binary",
     "conditional_expected_score",
     "features",

@@ -16,6 +16,7 @@ from scipy import sparse, stats
 from firmlib._checks import (
     check_array,
     check_memory,
+    check_n_bins,
     check_number,
     check_option,
     check_weights,
@@ -395,9 +396,7 @@ def _prepare(
 ) -> tuple[Any, np.ndarray, np.ndarray, slice | np.ndarray, dict]:
     check_option("method", method, METHODS)
     check_option("rows", rows, ROWS)
-    whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
-    if n_bins != "auto" and not (whole and n_bins >= 2):
-        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+    check_n_bins(n_bins)
     n_rows("X", X)
     if not hasattr(X, "shape"):
         X = np.asarray(X)
