@@ -99,7 +99,7 @@ class Rows(NamedTuple):
     def of(cls, s: np.ndarray, w: np.ndarray, mean: float | None = None) -> Self:
         """Scores less `mean`, by default their own."""
         if mean is None:
-            mean = float(w @ s / w.sum())
+            mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
         r = s - mean if np.ptp(s) > 0 else np.zeros_like(s)
         wr = w * r
         return cls(mean, r, w, wr, wr * r)

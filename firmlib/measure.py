@@ -126,6 +126,7 @@ def make_result(found: Estimates, sd: float, confidence_level: float) -> FirmRes
     names, methods, sign, variance, error, pvalues, noise, curves = found
     z = stats.norm.isf((1 - confidence_level) / 2)
     Q = np.sqrt(np.maximum(variance, 0))
+    sign = np.where(Q > 0, sign, 1.0)
     floor = np.maximum(Q, np.sqrt(error))
     standard_error = np.divide(error, 2 * floor, out=np.zeros_like(error), where=floor > 0)
     low = sign * np.maximum(Q - z * standard_error, 0)
@@ -267,13 +268,11 @@ def firm(
         score, X, method, rows, response_method, target, n_bins, sample_weight
     )
     check_number("confidence_level", confidence_level, 0, 1, above=True)
-    sd = 0.0
-    if np.ptp(s) > 0:
-        plug_in = options["kind"] == "population" or method == "slope"
-        sd = np.sqrt(w @ (s - w @ s / w.sum()) ** 2 / (w.sum() - (not plug_in)))
-    if standardize and sd > 0:
-        s, sd = s / sd, 1.0
     data = Rows.of(s, w)
+    plug_in = options["kind"] == "population" or method == "slope"
+    sd = np.sqrt(data.wrr.sum() / (w.sum() - (not plug_in)))
+    if standardize and sd > 0:
+        data, sd = Rows.of(s / sd, w), 1.0
     if isinstance(features, Pairs):
         pairs = _binary_pairs(data, X, keep, features, options["kind"])
         if pairs is not None and feature_names is None:

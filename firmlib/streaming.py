@@ -231,7 +231,7 @@ class StreamingFirm:
              ci_low  importance  ci_high
     feature
     x0         1.95        1.98     2.01
-    x1        -0.07        0.00     0.00
+    x1         0.00        0.00     0.07
 
     Two parts, say of two machines, with the bins of a sample.
 
