@@ -18,7 +18,7 @@ import openturns as ot
 import pandas as pd
 import sage
 import shap
-from SALib.analyze import delta
+from SALib.analyze import delta, rbd_fast
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -86,6 +86,8 @@ def given_scores(X: np.ndarray, s: np.ndarray) -> Iterator[tuple[str, float]]:
     Xs, ss = ot.Sample(X), ot.Sample(s[:, None])
     rank = ot.RankSobolSensitivityAlgorithm
     yield "OpenTURNS, rank", cpu_seconds(lambda: rank(Xs, ss).getFirstOrderIndices(), 3)
+    problem = {"num_vars": FEATURES, "names": [f"x{j}" for j in range(FEATURES)]}
+    yield "SALib, RBD-FAST", cpu_seconds(lambda: rbd_fast.analyze(problem, X, s, seed=1), 1)
     problem = {"num_vars": 2, "names": ["x0", "x1"]}
     with warnings.catch_warnings(record=True):  # delta sets its own filter
         two = cpu_seconds(lambda: delta.analyze(problem, X[:, :2], s, seed=1), 1)
