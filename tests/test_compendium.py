@@ -161,3 +161,16 @@ def test_comparison_finds_a_changed_number_a_changed_picture_and_a_changed_outpu
     figures = ROOT / "figures"
     (tmp_path / "definition.png").write_bytes((figures / "stability.png").read_bytes())
     assert compare(tmp_path / "definition.png", figures / "definition.png")
+
+
+def test_code_in_the_readme_runs_as_pasted(monkeypatch, capsys):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert len(blocks) >= 4
+    assert blocks[0].count("\n") <= 10
+    namespace = {}
+    for block in blocks:
+        exec(block, namespace)
+    out = capsys.readouterr().out
+    assert "ci_low" in out
+    assert "GATTACA" in out
