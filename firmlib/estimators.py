@@ -40,6 +40,14 @@ class ConditionalScore:
         them, and perhaps negative, for a sample.
     standard_error : ndarray
         Of q; 0 for a population.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
+    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
+    >>> curve.t, curve.q, curve.n
+    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
     """
 
     t: np.ndarray
@@ -193,7 +201,8 @@ def find_bins(
     """Bins for the values of a feature, and the bin of each."""
     if n_bins == "auto" and kind == "sample":
         n_bins = max(2, int(np.sqrt(w.sum()) + 1e-9))  # the nudge: 3 x 1/3 rows are one row
-    if len(f) >= _LARGE and kind == "sample" and method != "discrete":
+    many = len(f) >= _LARGE and kind == "sample" and method != "discrete"
+    if many and _CELLS * n_bins <= 4 * len(f):
         for long_tails in (False, True):
             found = _on_grid(f, w, method, n_bins, long_tails)
             if found is not None:

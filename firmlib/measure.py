@@ -71,6 +71,16 @@ class FirmResult:
     feature_names : tuple of str
     curves : mapping of str to ConditionalScore
         q_f of each feature but groups.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> result = firmlib.firm([3, 0, 0, 5], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
+    >>> result.to_frame()[["importance", "standardized"]].round(2)
+             importance  standardized
+    feature
+    x0              0.5          0.24
+    x1              0.5          0.24
     """
 
     importances: np.ndarray
