@@ -34,8 +34,8 @@ $(READY): requirements.lock pyproject.toml
 	@echo 'c.IPKernelApp.log_level = 40' > .venv/ipython/profile_default/ipython_kernel_config.py
 	@touch $@
 
-reproduce: $(READY)  ## execute every notebook into build/ and compare with what is committed
-	@$(BIN)/python -m workflow.reproduce
+reproduce: $(READY)  ## execute what has changed into build/ and compare with what is committed (all: FORCE=1)
+	@$(BIN)/python -m workflow.reproduce $(if $(FORCE),--force)
 
 accept: $(READY)  ## take over what reproduce made, README's table of claims included
 	@$(BIN)/python -m workflow.accept

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from firmlib import claims
-from workflow import accept, reproduce
+from workflow import accept, reproduce, run
 
 GOOD = """from firmlib import claims
 claims.record("2.3-variance", True, measured="x = 1", expected="1")"""
@@ -32,7 +32,7 @@ def compendium(tmp_path, monkeypatch):
 
 def write(root, *sources):
     cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
-    notebook = reproduce.tidy(nbformat.v4.new_notebook(cells=cells))
+    notebook = run.tidy(nbformat.v4.new_notebook(cells=cells))
     nbformat.write(notebook, root / "notebooks" / "03_tiny.ipynb")
 
 
@@ -75,7 +75,7 @@ def test_tidy_joins_streams_and_drops_time_stamps():
     cell.metadata = {"papermill": {"duration": 1}, "tags": []}
     cell.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("1", " 2\n")]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {}})
-    tidied = reproduce.tidy(notebook)
+    tidied = run.tidy(notebook)
     assert [output.text for output in tidied.cells[0].outputs] == ["1 2\n"]
     assert tidied.cells[0].metadata == {}
     assert set(tidied.metadata) == {"kernelspec", "language_info"}
