@@ -9,13 +9,14 @@ array([0.25, 0.25])
 from firmlib import binary, features, normal, scores
 from firmlib.estimators import ConditionalScore
 from firmlib.measure import FirmResult, conditional_expected_score, firm, firm_by_class
+from firmlib.streaming import StreamingFirm
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     """Import the pictures when they are first asked for: matplotlib is an extra."""
-    if name in ("ConditionalScoreDisplay", "FirmDisplay"):
+    if name in ("ConditionalScoreDisplay", "FirmDisplay", "plot_curves"):
         from firmlib import display
 
         return getattr(display, name)
@@ -27,11 +28,13 @@ __all__ = [
     "ConditionalScoreDisplay",
     "FirmDisplay",
     "FirmResult",
+    "StreamingFirm",
     "binary",
     "conditional_expected_score",
     "features",
     "firm",
     "firm_by_class",
     "normal",
+    "plot_curves",
     "scores",
 ]

@@ -76,15 +76,22 @@ def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     return array
 
 
-def check_weights(name: str, value: ArrayLike | None, n: int) -> np.ndarray:
-    """Return `n` non-negative weights with a positive sum; None means ones."""
+def check_n_bins(n_bins: object) -> None:
+    """Raise unless `n_bins` is "auto" or an integer of at least 2."""
+    whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
+    if n_bins != "auto" and not (whole and n_bins >= 2):
+        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+
+
+def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = False) -> np.ndarray:
+    """Return `n` non-negative weights, not only `zeros` unless allowed; None means ones."""
     if value is None:
         return np.ones(n)
     weights = check_array(name, value, 1, (n,))
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise ValueError(f"{name} must not be negative, got {weights[row]} at row {row}")
-    if weights.sum() == 0:
+    if weights.sum() == 0 and not zeros:
         raise ValueError(f"{name} must not all be zero")
     return weights
 

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from firmlib._checks import check_integer
 from firmlib._output import output_dir, write_atomic
 from firmlib.estimators import ConditionalScore
 from firmlib.measure import FirmResult, conditional_expected_score, firm
@@ -57,7 +58,7 @@ def _new_axes(width: float, height: float) -> Axes:
 
 @dataclass
 class FirmDisplay:
-    """Importances as horizontal bars, the most important on top.
+    """Importances as horizontal bars with their confidence intervals, the largest on top.
 
     Examples
     --------
@@ -81,9 +82,13 @@ class FirmDisplay:
 
     def plot(self, ax: Axes | None = None, *, n: int = 30) -> Self:
         """Draw the `n` most important features."""
-        table = self.result.to_frame()["importance"].head(n)[::-1]
+        table = self.result.to_frame().head(check_integer("n", n, 1))[::-1]
+        Q, low, high = (table[name].to_numpy() for name in ("importance", "ci_low", "ci_high"))
         ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
-        ax.barh(table.index, table, color=np.where(table < 0, RED, BLUE), height=0.7)
+        ax.barh(table.index, Q, color=np.where(Q < 0, RED, BLUE), height=0.7)
+        if (high > low).any():
+            error = np.maximum([Q - low, high - Q], 0)
+            ax.errorbar(Q, table.index, xerr=error, fmt="none", ecolor="black", elinewidth=1)
         ax.axvline(0, color="black", linewidth=0.8)
         ax.set_xlabel("importance $Q_f$")
         ax.margins(y=0.5 / len(table))
@@ -93,7 +98,7 @@ class FirmDisplay:
 
 @dataclass
 class ConditionalScoreDisplay:
-    """The curve q_f with its mean and, as a band to both sides, Q_f.
+    """The curve q_f with its error, Q_f as a band about the mean, and how often f is where.
 
     Examples
     --------
@@ -124,16 +129,91 @@ class ConditionalScoreDisplay:
         return cls(curve, name if isinstance(name, str) else "feature value $t$")
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve; a point's area is the probability behind it."""
+        """Draw the curve.
+
+        In red q_f, with two standard errors to both sides; in orange the mean score, with Q_f to
+        both sides; in grey beneath how the feature is distributed.
+        """
         ax = _new_axes(3.5, 2.6) if ax is None else ax
-        curve = self.curve
-        mean = curve.p @ curve.q
-        Q = np.sqrt(max(curve.variance, 0.0))
+        t, q, error = self.curve.t, self.curve.q, self.curve.standard_error
+        mean = self.curve.p @ q
+        Q = np.sqrt(max(self.curve.variance, 0.0))
         ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=ORANGE, linewidth=1)
-        ax.plot(curve.t, curve.q, color=RED, linewidth=1.2)
-        if curve.method != "slope":
-            ax.scatter(curve.t, curve.q, s=np.maximum(200 * curve.p, 4), color=RED, zorder=3)
+        if self.curve.method == "discrete":
+            ax.errorbar(t, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
+            ax.plot(t, q, color=RED, linewidth=0.8, alpha=0.5)
+        else:
+            ax.fill_between(t, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
+            ax.plot(t, q, color=RED, linewidth=1.2)
+        self._draw_distribution(ax)
         ax.set(xlabel=self.name, ylabel="$q_f(t)$")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _draw_distribution(self, ax: Axes) -> None:
+        """Bars along the lower edge: probabilities of levels, densities of bins."""
+        t, height = self.curve.t, self.curve.p
+        if len(t) == 1:
+            return
+        middles = (t[1:] + t[:-1]) / 2
+        edges = np.r_[2 * t[0] - middles[0], middles, 2 * t[-1] - middles[-1]]
+        width = np.diff(edges)
+        if self.curve.method == "discrete":
+            width = np.full(len(t), 0.6 * width.min())
+        else:
+            height = height / width
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.2 * (high - low), high)
+        ax.bar(
+            t if self.curve.method == "discrete" else edges[:-1],
+            0.15 * height / height.max(),
+            width,
+            align="center" if self.curve.method == "discrete" else "edge",
+            color=GREY,
+            alpha=0.6,
+            linewidth=0,
+            transform=ax.get_xaxis_transform(),
+        )
+
+
+def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
+    """Draw q_f of the `n` most important features side by side, on one scale of scores.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], method="discrete")
+    >>> len(firmlib.plot_curves(result).axes)
+    2
+    """
+    names = [name for name in result.to_frame().index if name in result.curves]
+    names = names[: check_integer("n", n, 1)]
+    if not names:
+        raise ValueError("result has no curve to draw: groups have none")
+    columns = min(check_integer("columns", columns, 1), len(names))
+    rows = -(-len(names) // columns)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(0.5 + 2 * columns, 1.9 * rows),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for ax, name in zip(axes.flat, names, strict=False):
+        ConditionalScoreDisplay.from_result(result, name).plot(ax)
+    low, high = zip(*(_span(result.curves[name]) for name in names), strict=True)
+    room = 0.05 * (max(high) - min(low)) or 1.0
+    axes[0, 0].set_ylim(min(low) - 5 * room, max(high) + room)
+    for ax in axes[:, 1:].flat:
+        ax.set_ylabel("")
+    for ax in axes.flat[len(names) :]:
+        ax.remove()
+    return figure
+
+
+def _span(curve: ConditionalScore) -> tuple[float, float]:
+    return float((curve.q - curve.standard_error).min()), float(
+        (curve.q + curve.standard_error).max()
+    )

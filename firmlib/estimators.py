@@ -99,7 +99,7 @@ class Rows(NamedTuple):
     def of(cls, s: np.ndarray, w: np.ndarray, mean: float | None = None) -> Self:
         """Scores less `mean`, by default their own."""
         if mean is None:
-            mean = float(w @ s / w.sum())
+            mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
         r = s - mean if np.ptp(s) > 0 else np.zeros_like(s)
         wr = w * r
         return cls(mean, r, w, wr, wr * r)
@@ -252,7 +252,10 @@ def _equal_frequency(n: np.ndarray, n_bins: int) -> np.ndarray:
 def tally(index: np.ndarray, n_bins: int, rows: Rows, f: np.ndarray) -> np.ndarray:
     """Sums of w, w r, w r^2 and w f over the rows of each bin, shape (4, n_bins)."""
     summed = (rows.w, rows.wr, rows.wrr, rows.w * f)
-    return np.array([np.bincount(index, values, n_bins) for values in summed])
+    sums = np.array([np.bincount(index, values, n_bins) for values in summed])
+    if not np.isfinite(sums[3]).all():
+        raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
+    return sums
 
 
 def summarize(found: Sequence[Binned], mean: float, kind: str) -> list[Estimate]:
@@ -283,9 +286,8 @@ def summarize(found: Sequence[Binned], mean: float, kind: str) -> list[Estimate]
 
 def _downhill(n: np.ndarray, t: np.ndarray, m: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Whether q_f falls with t on the whole."""
-    z = np.where(n > 0, t - (n * t).sum(axis=0) / n.sum(axis=0), 0.0)
-    size = np.abs(z).max(axis=0)
-    z = z / np.where(size > 0, size, 1.0)  # any unit will do, and this one can't overflow
+    z = t / np.maximum(np.abs(t).max(axis=0), 1e-300)  # any unit will do, and can't overflow
+    z = np.where(n > 0, z - (n * z).sum(axis=0) / n.sum(axis=0), 0.0)
     slope = (n * z * m).sum(axis=0)
     return slope < -1e-12 * np.sqrt((n * z**2).sum(axis=0) * squares)
 

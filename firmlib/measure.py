@@ -16,6 +16,7 @@ from scipy import sparse, stats
 from firmlib._checks import (
     check_array,
     check_memory,
+    check_n_bins,
     check_number,
     check_option,
     check_weights,
@@ -37,6 +38,8 @@ from firmlib.pairs import estimate_pairs
 from firmlib.scores import Score, as_score, class_scores, n_rows
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from firmlib.display import FirmDisplay
 
 
@@ -104,6 +107,12 @@ class FirmResult:
 
         return FirmDisplay.from_result(self).plot(ax=ax, n=n)
 
+    def plot_curves(self, *, n: int = 12, columns: int = 4) -> Figure:
+        """Draw q_f of the `n` most important features side by side."""
+        from firmlib.display import plot_curves
+
+        return plot_curves(self, n=n, columns=columns)
+
     def _repr_html_(self) -> str:
         """Show the largest importances as a table in a notebook."""
         frame, n = self.to_frame(), 20
@@ -117,6 +126,7 @@ def make_result(found: Estimates, sd: float, confidence_level: float) -> FirmRes
     names, methods, sign, variance, error, pvalues, noise, curves = found
     z = stats.norm.isf((1 - confidence_level) / 2)
     Q = np.sqrt(np.maximum(variance, 0))
+    sign = np.where(Q > 0, sign, 1.0)
     floor = np.maximum(Q, np.sqrt(error))
     standard_error = np.divide(error, 2 * floor, out=np.zeros_like(error), where=floor > 0)
     low = sign * np.maximum(Q - z * standard_error, 0)
@@ -258,13 +268,11 @@ def firm(
         score, X, method, rows, response_method, target, n_bins, sample_weight
     )
     check_number("confidence_level", confidence_level, 0, 1, above=True)
-    sd = 0.0
-    if np.ptp(s) > 0:
-        plug_in = options["kind"] == "population" or method == "slope"
-        sd = np.sqrt(w @ (s - w @ s / w.sum()) ** 2 / (w.sum() - (not plug_in)))
-    if standardize and sd > 0:
-        s, sd = s / sd, 1.0
     data = Rows.of(s, w)
+    plug_in = options["kind"] == "population" or method == "slope"
+    sd = np.sqrt(data.wrr.sum() / (w.sum() - (not plug_in)))
+    if standardize and sd > 0:
+        data, sd = Rows.of(s / sd, w), 1.0
     if isinstance(features, Pairs):
         pairs = _binary_pairs(data, X, keep, features, options["kind"])
         if pairs is not None and feature_names is None:
@@ -387,9 +395,7 @@ def _prepare(
 ) -> tuple[Any, np.ndarray, np.ndarray, slice | np.ndarray, dict]:
     check_option("method", method, METHODS)
     check_option("rows", rows, ROWS)
-    whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
-    if n_bins != "auto" and not (whole and n_bins >= 2):
-        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+    check_n_bins(n_bins)
     n_rows("X", X)
     if not hasattr(X, "shape"):
         X = np.asarray(X)

@@ -88,16 +88,18 @@ def class_scores(estimator: Any, X: Any, *, response_method: str = "auto") -> di
     return {label: as_score(once, X, target=label) for label in labels}
 
 
-def n_rows(name: str, X: Any) -> int:
-    """Return the number of rows of a table, at least two."""
+def n_rows(name: str, X: Any, *, at_least: int = 2) -> int:
+    """Return the number of rows of a table, at least two or as asked."""
     try:
         shape = getattr(X, "shape", None) or np.shape(X)
     except ValueError as error:
         raise ValueError(f"{name} must be a table, but its rows differ in length") from error
     if len(shape) != 2:
         raise ValueError(f"{name} must be a table with 2 axes (rows, columns), got shape {shape}")
-    if shape[0] < 2 or shape[1] < 1:
-        raise ValueError(f"{name} must have at least 2 rows and 1 column, got shape {shape}")
+    if shape[0] < at_least or shape[1] < 1:
+        raise ValueError(
+            f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
+        )
     return shape[0]
 
 

@@ -65,6 +65,10 @@ MUTANTS = [
     ("07_gattaca", '{"w": figures_of(w)', '{"w": figures_of(Q)'),
     ("08_unseen_motif", "unseen=True", "unseen=False"),
     ("08_unseen_motif", "np.divide(total, np.sqrt(p * (1 - p))", "np.divide(total, p * (1 - p)"),
+    ("09_peers", "+ 2 * c**2", "+ c**2"),
+    ("09_peers", "m.w * ~known, rest", "m.w * known, rest"),
+    ("09_peers", "/ (d * comb(d - 1, size))", "/ (d * comb(d, size))"),
+    ("09_peers", "both = np.array([1, 0, 1]) * 8", "both = np.array([1, 0, 1]) * 9"),
 ]  # fmt: skip
 
 

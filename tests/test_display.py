@@ -39,13 +39,15 @@ def test_bars_from_an_estimator_on_given_axes():
 
 def test_curve_and_its_band():
     drawn = firmlib.ConditionalScoreDisplay.from_result(RESULT, "x0").plot()
-    (band,) = drawn.ax_.patches
+    band, *bars = drawn.ax_.patches
     mean, Q = -0.25, abs(RESULT.importances[0])
     np.testing.assert_allclose(
         [band.get_y(), band.get_y() + band.get_height()], [mean - Q, mean + Q]
     )
     np.testing.assert_allclose(drawn.ax_.lines[-1].get_ydata(), [0.5, -1.0])
     assert drawn.ax_.get_xlabel() == "x0"
+    heights = np.array([bar.get_height() for bar in bars])
+    np.testing.assert_allclose(heights / heights.sum(), RESULT.curves["x0"].p)
     with pytest.raises(ValueError, match="name='z' is unknown"):
         firmlib.ConditionalScoreDisplay.from_result(RESULT, "z")
 
@@ -67,6 +69,41 @@ def test_saved_figures_are_the_same_bytes_again(tmp_path, monkeypatch):
 def test_band_of_a_sample_is_the_corrected_importance():
     rng = np.random.default_rng(0)
     noise = firmlib.conditional_expected_score(rng.normal(size=300), rng.normal(size=(300, 1)), 0)
-    (band,) = firmlib.ConditionalScoreDisplay(noise).plot().ax_.patches
+    band, *_ = firmlib.ConditionalScoreDisplay(noise).plot().ax_.patches
     np.testing.assert_allclose(band.get_height(), 2 * np.sqrt(max(noise.variance, 0)))
     assert band.get_height() < 2 * np.sqrt(noise.p @ (noise.q - noise.p @ noise.q) ** 2)
+
+
+def test_bars_have_their_intervals():
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    result = firmlib.firm(X[:, 0] - 2 * X[:, 1], X)
+    ax = result.plot(n=2).ax_
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["x0", "x1"]
+    [(low, _), (high, _)] = ax.collections[0].get_segments()[1]
+    np.testing.assert_allclose([low, high], [result.ci_low[1], result.ci_high[1]])
+    assert not RESULT.plot().ax_.collections  # a population has none
+
+
+def test_gallery_shows_the_most_important_first_on_one_scale():
+    X = np.random.default_rng(1).normal(size=(3000, 5))
+    X[:, 4] = np.round(X[:, 4])
+    result = firmlib.firm(X @ [1.0, 3, 0, 2, 4], X)
+    figure = result.plot_curves(n=4, columns=3)
+    assert [ax.get_xlabel() for ax in figure.axes] == ["x4", "x1", "x3", "x0"]
+    assert len({ax.get_ylim() for ax in figure.axes}) == 1
+    low, high = figure.axes[0].get_ylim()
+    assert all(low < q < high for curve in result.curves.values() for q in curve.q)
+    with pytest.raises(ValueError, match="n must be an integer at least 1, got 0"):
+        result.plot_curves(n=0)
+    group = firmlib.firm(X[:, 0], X, {"g": [0, 1]})
+    with pytest.raises(ValueError, match="result has no curve to draw"):
+        group.plot_curves()
+
+
+def test_a_notebook_shows_a_table_of_the_largest():
+    X = np.random.default_rng(2).normal(size=(200, 25))
+    html = firmlib.firm(X[:, 7], X)._repr_html_()
+    assert html.index("x7") < html.index("x1</")
+    assert html.count("<tr") == 2 + 20
+    assert "and 5 more" in html
+    assert "importance" in html

@@ -1,4 +1,4 @@
-"""Do 95 % intervals cover, and does the 5 % test keep its size? python benchmarks/coverage.py
+"""Do 95 % intervals cover, and does the 5 % test keep its size? python benchmarks/intervals.py
 
 Five populations whose importances are known, many samples of each; a feature is "null" if its
 importance is 0 there. The noise of a null feature may differ between its values.

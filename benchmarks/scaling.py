@@ -1,0 +1,127 @@
+"""Time and memory of the statistic against rows and features: python benchmarks/scaling.py.
+
+The scores are given; np.sort(X, axis=0) runs beside it for comparison. Every size has a process of
+its own, whose peak memory is counted from after the data were made. Writes build/bench/scaling.png
+and .csv. --quick leaves out ten million rows.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+import firmlib
+from firmlib import display
+
+OUTPUT = Path(__file__).parents[1] / "build" / "bench"
+BYTES = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * BYTES
+
+
+def seconds(call: Callable[[], Any], clock: Callable[[], float], repeat: int) -> float:
+    """The least of some runs."""
+    times = []
+    for _ in range(repeat):
+        start = clock()
+        call()
+        times.append(clock() - start)
+    return min(times)
+
+
+def measure(n: int, d: int, n_jobs: int) -> dict[str, float]:
+    """Seconds of FIRM and of np.sort, CPU or with several jobs wall, and FIRM's extra memory."""
+    rng = np.random.default_rng(0)
+    firmlib.firm(rng.normal(size=1000), rng.normal(size=(1000, 2)), n_jobs=n_jobs)  # warm up
+    X = rng.standard_normal((n, d))
+    s = X[:, 0] + rng.standard_normal(n)
+    repeat = 5 if n * d <= 10**7 else 1
+    clock = time.process_time if n_jobs == 1 else time.perf_counter
+    with threadpool_limits(1):
+        before = peak()
+        first = seconds(lambda: firmlib.firm(s, X, n_jobs=n_jobs), clock, 1)
+        memory = peak() - before
+        rest = [seconds(lambda: firmlib.firm(s, X, n_jobs=n_jobs), clock, repeat)] * (repeat > 1)
+        sort = seconds(lambda: np.sort(X, axis=0), clock, repeat)
+    size = {"n": n, "d": d, "n_jobs": n_jobs}
+    return size | {"firm": min([first, *rest]), "sort": sort, "memory": memory, "data": X.nbytes}
+
+
+def slope(x: pd.Series, y: pd.Series) -> tuple[float, float]:
+    """Exponent and factor of y = c x^a, from the upper half of the sizes."""
+    upper = x >= x.median()
+    a, log_c = np.polyfit(np.log(x[upper]), np.log(y[upper]), 1)
+    return a, np.exp(log_c)
+
+
+def draw(ax: plt.Axes, x: pd.Series, y: pd.Series, color: str, name: str) -> None:
+    a, c = slope(x, y)
+    ax.loglog(x, y, "o", color=color, markersize=4, label=f"{name}, slope {a:.2f}")
+    ax.loglog(x, c * x**a, color=color, linewidth=1)
+    print(f"  {name} against {x.name}: slope {a:.2f}")
+
+
+def goal(what: str, reached: float, wanted: float) -> None:
+    print(f"{what}: {reached:.2f}, wanted {wanted}: {'met' if reached <= wanted else 'NOT met'}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="without ten million rows")
+    quick = parser.parse_args().quick
+    by_n = [(int(n), 20, 1) for n in np.geomspace(10**3, 10**6, 7).round(-2)]
+    by_d = [(100_000, d, 1) for d in (2, 5, 10, 20, 50, 100)]
+    big = [] if quick else [(10**7, 10, 2)]
+    rows = []
+    print(f"{'n':>9}{'d':>5}{'jobs':>5}{'FIRM, s':>10}{'sort, s':>10}{'memory, MB':>12}{'data':>7}")
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        for row in pool.map(measure, *zip(*(by_n + by_d + big), strict=True)):
+            rows.append(row)
+            print(
+                f"{row['n']:9}{row['d']:5}{row['n_jobs']:5}{row['firm']:10.4f}{row['sort']:10.4f}"
+                f"{row['memory'] / 1e6:12.1f}{row['data'] / 1e6:7.0f}",
+                flush=True,
+            )
+    table = pd.DataFrame(rows)
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    table.to_csv(OUTPUT / "scaling.csv", index=False, float_format="%.6g")
+
+    mpl.use("agg")
+    display.use_style()
+    figure, axes = plt.subplots(2, 2, figsize=(6.5, 5), sharex="col", sharey="row")
+    parts = {"n": table[: len(by_n)], "d": table[len(by_n) : len(by_n) + len(by_d)]}
+    for (time_ax, memory_ax), (size, part) in zip(axes.T, parts.items(), strict=True):
+        draw(time_ax, part[size], part["firm"], display.RED, "FIRM")
+        draw(time_ax, part[size], part["sort"], display.GREY, "np.sort")
+        used = part[part["memory"] > 2**20]  # below, the allocator's grain
+        draw(memory_ax, used[size], used["memory"] / 1e6, display.BLUE, "FIRM's extra memory")
+        memory_ax.loglog(part[size], part["data"] / 1e6, "--", color=display.GREY, label="X itself")
+        for ax in (time_ax, memory_ax):
+            ax.legend(fontsize=7, loc="upper left")
+    axes[0, 0].set(ylabel="CPU seconds", title="20 features")
+    axes[0, 1].set(title="100 000 rows")
+    axes[1, 0].set(ylabel="memory, MB", xlabel="rows $n$")
+    axes[1, 1].set(xlabel="features $d$")
+    figure.savefig(OUTPUT / "scaling.png")
+
+    million = table[table["n"] == 10**6].iloc[0]
+    goal("1e6 × 20, FIRM in np.sort", million["firm"] / million["sort"], 1)
+    if not quick:
+        goal("1e7 × 10, wall seconds of two jobs", table["firm"].iloc[-1], 4)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""StreamingFirm on worker processes, one of which is killed."""
+
+import os
+import signal
+import threading
+import time
+import uuid
+
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import numpy as np
+import pandas as pd
+import pytest
+from test_streaming import F, N, S, W, assert_same
+
+from firmlib import StreamingFirm, firm
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=50,  # a killed worker is no news here
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def local(bins, weights=None):
+    return StreamingFirm(bins=bins).partial_fit(F, S, weights).result()
+
+
+def test_array_on_two_processes(client):
+    assert len(set(client.run(os.getpid).values()) - {os.getpid()}) == 2
+    table, s = da.from_array(F, chunks=(170, 5)), da.from_array(S, chunks=170)
+    stream = StreamingFirm(first_rows=500).partial_fit(table, s, W)
+    assert_same(stream.result(), local(stream.bins, W))
+    bins = StreamingFirm().partial_fit(F, S).bins
+    assert_same(StreamingFirm(bins=bins).partial_fit(table, s).result(), firm(S, F))
+
+
+def test_frame_on_two_processes(client):
+    frame = pd.DataFrame(F, columns=list("abcde")).assign(s=S)
+    lazy = dd.from_pandas(frame, npartitions=20).query("s < 1e6")  # of unknown lengths
+    stream = StreamingFirm(first_rows=500).partial_fit(lazy[list("abcde")], lazy.s)
+    expected = StreamingFirm(bins=stream.bins).partial_fit(frame[list("abcde")], S)
+    assert_same(stream.result(), expected.result())
+
+
+def test_an_error_on_a_worker_is_told_here(client):
+    bad = F.copy()
+    bad[N - 1, 2] = np.inf
+    with pytest.raises(ValueError, match=r"^column 'x2' of F must be finite, got 1 NaN"):
+        StreamingFirm(first_rows=100).partial_fit(da.from_array(bad, chunks=(500, 5)), S)
+
+
+def test_a_killed_worker_changes_nothing(client, tmp_path):
+    pids = client.run(os.getpid).values()
+    table = da.from_array(F, chunks=(100, 5)).map_blocks(slowly, tmp_path, meta=np.empty((0, 5)))
+    done_before = []
+
+    def kill() -> None:
+        """End one process when some partitions have been read, but not all."""
+        while len(done := list(tmp_path.iterdir())) < 8:
+            time.sleep(0.05)
+        os.kill(next(iter(pids)), signal.SIGKILL)
+        done_before.extend(done)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    stream = StreamingFirm(bins=StreamingFirm().partial_fit(F, S).bins)
+    killer.start()
+    stream.partial_fit(table, S)
+    killer.join()
+    assert 8 <= len(done_before) < table.numblocks[0]
+    assert set(client.run(os.getpid).values()) != set(pids)
+    assert_same(stream.result(), firm(S, F))
+
+
+def slowly(block, folder):
+    time.sleep(0.1)
+    (folder / uuid.uuid4().hex).touch()
+    return block
