@@ -14,7 +14,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce accept test mutants bench lint format lab lock clean
+.PHONY: help setup reproduce sweep accept test mutants bench lint format lab lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -36,6 +36,9 @@ $(READY): requirements.lock pyproject.toml
 
 reproduce: $(READY)  ## execute what has changed into build/ and compare with what is committed (all: FORCE=1)
 	@$(BIN)/python -m workflow.reproduce $(if $(FORCE),--force)
+
+sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….yaml (cluster: PROFILE=…)
+	@$(BIN)/python -m workflow.sweep $(GRID) $(if $(YES),--yes) $(if $(PROFILE),--profile $(PROFILE))
 
 accept: $(READY)  ## take over what reproduce made, README's table of claims included
 	@$(BIN)/python -m workflow.accept

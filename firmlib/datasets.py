@@ -1,8 +1,9 @@
-"""The paper's toy data (Section 3)."""
+"""The paper's toy data (Section 3), and where files of data/ are."""
 
 import ast
 from functools import reduce
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from firmlib._checks import (
     check_number,
     check_option,
 )
+from firmlib._output import ROOT
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 _ROUNDS = 1000  # in which a motif that must not occur may be drawn again
@@ -93,6 +95,20 @@ def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> np.ndarray:
         case ast.BoolOp(op=ast.Or(), values=values):
             return reduce(np.logical_or, [_truth(value, variables) for value in values])
     raise KeyError(repr(ast.unparse(node)))
+
+
+def data_file(name: str) -> Path:
+    """Return the path of a file in data/ of the compendium, from any working directory.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import data_file
+    >>> data_file('claims.json').exists()
+    True
+    """
+    folder = ROOT / "data"
+    check_option("name", name, sorted(path.name for path in folder.glob("*")))
+    return folder / name
 
 
 def two_gaussians(

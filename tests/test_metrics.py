@@ -29,7 +29,7 @@ def test_scalars_are_shown_and_written_and_replaced_by_name(folder):
 
 @pytest.mark.parametrize("value", [[1], None, np.ones(2), {"a": 1}])
 def test_what_is_no_scalar_is_refused(folder, value):
-    with pytest.raises(ValueError, match="rank=.* must be a number"):
+    with pytest.raises(ValueError, match=r"rank=.* must be a number"):
         metrics.record(rank=value)
 
 

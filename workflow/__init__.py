@@ -1,4 +1,4 @@
-"""Orchestration: execute the notebooks, sweep them, compare with what is committed, take it over."""
+"""Orchestration: execute and sweep the notebooks, compare with what is committed, take it over."""
 
 import sys
 from pathlib import Path

@@ -46,6 +46,21 @@ def _update(path: Path, text: str) -> Path:
     return path
 
 
+def state(folder: Path) -> dict:
+    """Return how a run went or goes; nothing if there was none."""
+    try:
+        return json.loads((folder / "run.json").read_text())
+    except FileNotFoundError:
+        return {}
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
 def start(snakefile: Path, folder: Path, options: list[str]) -> subprocess.Popen:
     """Start Snakemake in `folder`; everything it writes goes there."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,8 +72,10 @@ def start(snakefile: Path, folder: Path, options: list[str]) -> subprocess.Popen
     caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
     with (folder / "snakemake.log").open("w") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)]
-            + ["--directory", str(folder), *OPTIONS, *options],
+            [
+                *(sys.executable, "-m", "snakemake", "--snakefile", snakefile),
+                *("--directory", folder, *OPTIONS, *options),
+            ],
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """Read a sweep's grid file and check it against its notebook, before any kernel starts."""
 
 import ast
+import contextlib
 import hashlib
 import itertools
 import json
@@ -12,8 +13,10 @@ import yaml
 
 KEYS = {"notebook", "parameters", "seeds", "skip", "metrics"}
 KINDS = {"int": int, "float": float, "bool": bool, "str": str}  # others are lists
-ALLOWED = (ast.Expression, ast.BoolOp, ast.boolop, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator,
-           ast.Compare, ast.cmpop, ast.Name, ast.Load, ast.Constant)  # fmt: skip
+ALLOWED = (
+    *(ast.Expression, ast.BoolOp, ast.boolop, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator),
+    *(ast.Compare, ast.cmpop, ast.Name, ast.Load, ast.Constant),
+)
 
 
 class Grid:
@@ -161,10 +164,8 @@ class Grid:
             given = "text" if isinstance(value, str) else type(value).__name__
             hint = ""
             if isinstance(value, str) and wanted in (int, float):
-                try:
+                with contextlib.suppress(ValueError):
                     hint = f"; write {wanted(float(value))!r}, without quotes and with a point"
-                except ValueError:
-                    pass
             self._error(where, f"{name}={value!r} is {given}, expected {kind}{hint}")
         return value
 

@@ -46,7 +46,6 @@ def main(force: bool = False) -> int:
     from firmlib import claims
     from firmlib._output import write_atomic
     from workflow.compare import compare
-    from workflow.run import state
 
     ran = engine.follow(snakemake, BUILD, BUILD / "runs")
     print(f"{ran} notebooks executed." if ran else "Nothing has changed; no notebook was executed.")
@@ -56,7 +55,7 @@ def main(force: bool = False) -> int:
     rows, notes, failed = [], [], False
     for notebook in notebooks:
         folder = BUILD / "runs" / notebook.stem
-        run = state(folder)
+        run = engine.state(folder)
         error = run["status"] == "failed"
         failed |= error
         differences = [f"failed in cell {run['cell']}: {run['error']}"] if error else gather(folder)

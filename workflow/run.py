@@ -19,6 +19,7 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 
 from workflow import KINDS
+from workflow.engine import state, write
 
 ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
 
@@ -77,14 +78,6 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
     return failure
 
 
-def state(folder: Path) -> dict:
-    """Return how a run went or goes; nothing if there was none."""
-    try:
-        return json.loads((folder / "run.json").read_text())
-    except FileNotFoundError:
-        return {}
-
-
 def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Drop what differs from run to run: time stamps, the exact Python, how a stream was cut."""
     notebook.metadata = {
@@ -110,13 +103,6 @@ def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]
         else:
             joined.append(output)
     return joined
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    os.replace(temporary, path)
 
 
 if __name__ == "__main__":

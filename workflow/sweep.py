@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 from workflow import BUILD, ROOT, engine
+from workflow.engine import state, write
 from workflow.grid import Grid
-from workflow.run import state, write
 
 SNAKEFILE = Path(__file__).with_name("sweep.smk")
 
