@@ -144,12 +144,11 @@ def progress(runs: Path, began: float, total: int) -> str:
     over = [s for s in states if s["status"] != "running"]
     failed = sum(s["status"] == "failed" for s in over)
     line = f"[{len(over)}/{total}]" + (f" {failed} failed" if failed else "")
-    seconds = [s["seconds"] for s in over or running if s["seconds"]]
     if running:
         line += " running " + ", ".join(s["name"] for s in running[:4])
         line += f" and {len(running) - 4} more" if len(running) > 4 else ""
-    if seconds and len(over) < total:
-        left = sum(seconds) / len(seconds) * (total - len(over)) / max(len(running), 1)
+    if 0 < len(over) < total:
+        left = (time.time() - began) / len(over) * (total - len(over))
         line += f"; about {left:.0f} s left" if left < 90 else f"; about {left / 60:.0f} min left"
     return line
 
