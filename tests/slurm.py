@@ -48,8 +48,8 @@ SlurmdTimeout=10
 KillWait=5
 MinJobAge=600
 ReturnToService=0
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=8000
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=8000
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=1 RealMemory=8000
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1 RealMemory=8000
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=60 State=UP
 """
 
@@ -98,6 +98,11 @@ def start_slurm(folder: Path) -> Path:
     user = psutil.Process().username()
     conf.write_text(CONF.format(host=host, user=user, folder=folder, ports=free_ports(3)))
     (folder / "state").mkdir()
+    # The plugin hides SLURM_CONF from the srun of a job, which would look in /etc.
+    srun = folder / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {shutil.which("srun")} "$@"\n')
+    srun.chmod(0o755)
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o600)
@@ -148,7 +153,7 @@ def main() -> int:
     conf = folder / "slurm.conf"
     try:
         start_slurm(folder)
-        os.environ["SLURM_CONF"] = str(conf)
+        os.environ |= {"SLURM_CONF": str(conf), "PATH": f"{folder}/bin:{os.environ['PATH']}"}
         wait_for("Slurm", lambda: sinfo("--noheader", "--states=idle").count("idle") == 2, 60)
         print("two nodes are up", flush=True)
         sweep = subprocess.Popen([*command, *profile], cwd=ROOT)
@@ -160,7 +165,8 @@ def main() -> int:
         print(sinfo())
         same = len(rows(cluster)) == POINTS and rows(cluster) == rows(local)
         log = (folder / "slurmctld.log").read_text().splitlines()
-        print("\n".join(line for line in log if "n2" in line or "equeue" in line))
+        log += (cluster / "tiny" / "snakemake.log").read_text().splitlines()
+        print("\n".join(line for line in log if "DOWN" in line or "restart job" in line))
         print(f"The table of {POINTS} points {'equals' if same else 'DIFFERS FROM'} the local one.")
         return 0 if same else 1
     finally:
