@@ -1,12 +1,13 @@
 """Reproduce and accept, on a compendium of two tiny notebooks in a folder of its own."""
 
+import fcntl
 import json
 
 import nbformat
 import pytest
 
 from firmlib import claims
-from workflow import accept, reproduce, run
+from workflow import accept, engine, reproduce, run
 
 GOOD = """from firmlib import claims
 claims.record("2.3-variance", True, measured="x = 1", expected="1")"""
@@ -45,10 +46,18 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     ledger = json.loads((compendium / "data" / "claims.json").read_text())
     assert {c["id"] for c in ledger if c["verdict"] == "confirmed"} == {"2.3-variance"}
     assert claims.table(ledger) in (compendium / "README.md").read_text()
-    assert reproduce.main() == 0
+    capsys.readouterr()
+    assert reproduce.main() == 0  # though nothing had to run
     out = capsys.readouterr().out
+    assert "no notebook was executed" in out
     assert "1 confirmed    yes" in out
     assert "agrees with what is committed" in out
+
+    (compendium / "build" / "runs" / "03_tiny" / "claims" / "2.3-variance.json").unlink()
+    assert reproduce.main(force=False) == 0
+    assert "1 notebooks executed" in capsys.readouterr().out
+    assert reproduce.main(force=True) == 0
+    assert "1 notebooks executed" in capsys.readouterr().out
 
     write(compendium, GOOD.replace("x = 1", "x = 2"))
     (compendium / "figures" / "old.png").touch()
@@ -68,6 +77,13 @@ def test_a_failing_notebook_is_named_and_not_accepted(compendium, capsys):
     (compendium / "build" / "summary.json").unlink()
     with pytest.raises(SystemExit, match="run `make reproduce`"):
         accept.main()
+
+
+def test_one_run_at_a_time(compendium, tmp_path):
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SystemExit, match="in use by another run"):
+            engine.start(reproduce.SNAKEFILE, tmp_path, [])
 
 
 def test_tidy_joins_streams_and_drops_time_stamps():

@@ -64,13 +64,13 @@ def write(path: Path, text: str) -> None:
 def start(snakefile: Path, folder: Path, options: list[str]) -> subprocess.Popen:
     """Start Snakemake in `folder`; everything it writes goes there."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = (folder / "lock").open("w")  # held as long as Snakemake lives, however this one ends
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        sys.exit(f"{folder} is in use by another run; wait for its end, or end it.")
     caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
-    with (folder / "snakemake.log").open("w") as log:
+    with (folder / "lock").open("w") as lock, (folder / "snakemake.log").open("a") as log:
+        try:  # Snakemake inherits the lock and holds it as long as it lives, however this one ends
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"{folder} is in use by another run; wait for its end, or end it.")
+        log.truncate(0)
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", "snakemake", "--snakefile", snakefile),
