@@ -14,11 +14,11 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce accept test mutants bench lint format lab lock clean
+.PHONY: help setup reproduce sweep accept test test-kill test-slurm mutants bench lint format lab lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 setup: $(READY)  ## make .venv (the other targets do so by themselves)
 
@@ -34,8 +34,11 @@ $(READY): requirements.lock pyproject.toml
 	@echo 'c.IPKernelApp.log_level = 40' > .venv/ipython/profile_default/ipython_kernel_config.py
 	@touch $@
 
-reproduce: $(READY)  ## execute every notebook into build/ and compare with what is committed
-	@$(BIN)/python -m workflow.reproduce
+reproduce: $(READY)  ## execute what has changed into build/ and compare with what is committed (all: FORCE=1)
+	@$(BIN)/python -m workflow.reproduce $(if $(FORCE),--force)
+
+sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….yaml (cluster: PROFILE=…)
+	@$(BIN)/python -m workflow.sweep $(GRID) $(if $(YES),--yes) $(if $(PROFILE),--profile $(PROFILE))
 
 accept: $(READY)  ## take over what reproduce made, README's table of claims included
 	@$(BIN)/python -m workflow.accept
@@ -45,6 +48,12 @@ test: $(READY)  ## test firmlib and the notebooks' outputs
 	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(BIN)/python -m pytest -q --nbval --nbval-current-env \
 	  --nbval-sanitize-with=tests/sanitize.cfg --nbval-cell-timeout=300 -o filterwarnings=default notebooks
 	FIRMLIB_FRESH="$(CURDIR)/build/test" $(BIN)/python -m pytest -q
+
+test-kill: $(READY)  ## kill a sweep at 25 random moments; nothing may be lost or run twice
+	@$(BIN)/python -m tests.kill_sweep
+
+test-slurm: $(READY)  ## a sweep on a Slurm of two nodes, one of which dies (needs Debian's slurm and munge)
+	@$(BIN)/python -m tests.slurm
 
 mutants: $(READY)  ## change the notebooks; each change must be noticed (some: ONLY="07 08")
 	@$(BIN)/python -m tests.mutants $(ONLY)

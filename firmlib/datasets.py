@@ -103,6 +103,20 @@ def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> np.ndarray:
     raise KeyError(repr(ast.unparse(node)))
 
 
+def data_file(name: str) -> Path:
+    """Return the path of a file in data/ of the compendium, from any working directory.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import data_file
+    >>> data_file('claims.json').exists()
+    True
+    """
+    folder = ROOT / "data"
+    check_option("name", name, sorted(path.name for path in folder.glob("*")))
+    return folder / name
+
+
 def two_gaussians(
     n: int = 400,
     *,

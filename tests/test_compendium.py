@@ -18,7 +18,7 @@ from workflow import ROOT
 from workflow.accept import with_tables
 from workflow.compare import compare
 from workflow.environment import environment
-from workflow.reproduce import tidy
+from workflow.run import tidy
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LEDGER = json.loads((ROOT / "data" / "claims.json").read_text())

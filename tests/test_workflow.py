@@ -1,12 +1,13 @@
 """Reproduce and accept, on a compendium of two tiny notebooks in a folder of its own."""
 
+import fcntl
 import json
 
 import nbformat
 import pytest
 
 from firmlib import claims
-from workflow import accept, reproduce
+from workflow import accept, engine, reproduce, run
 
 GOOD = """from firmlib import claims
 claims.record("2.3-variance", True, measured="x = 1", expected="1")"""
@@ -32,7 +33,7 @@ def compendium(tmp_path, monkeypatch):
 
 def write(root, *sources):
     cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
-    notebook = reproduce.tidy(nbformat.v4.new_notebook(cells=cells))
+    notebook = run.tidy(nbformat.v4.new_notebook(cells=cells))
     nbformat.write(notebook, root / "notebooks" / "03_tiny.ipynb")
 
 
@@ -45,10 +46,18 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     ledger = json.loads((compendium / "data" / "claims.json").read_text())
     assert {c["id"] for c in ledger if c["verdict"] == "confirmed"} == {"2.3-variance"}
     assert claims.table(ledger) in (compendium / "README.md").read_text()
-    assert reproduce.main() == 0
+    capsys.readouterr()
+    assert reproduce.main() == 0  # though nothing had to run
     out = capsys.readouterr().out
+    assert "no notebook was executed" in out
     assert "1 confirmed    yes" in out
     assert "agrees with what is committed" in out
+
+    (compendium / "build" / "runs" / "03_tiny" / "claims" / "2.3-variance.json").unlink()
+    assert reproduce.main(force=False) == 0
+    assert "1 notebooks executed" in capsys.readouterr().out
+    assert reproduce.main(force=True) == 0
+    assert "1 notebooks executed" in capsys.readouterr().out
 
     write(compendium, GOOD.replace("x = 1", "x = 2"))
     (compendium / "figures" / "old.png").touch()
@@ -70,12 +79,19 @@ def test_a_failing_notebook_is_named_and_not_accepted(compendium, capsys):
         accept.main()
 
 
+def test_one_run_at_a_time(compendium, tmp_path):
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SystemExit, match="in use by another run"):
+            engine.start(reproduce.SNAKEFILE, tmp_path, [])
+
+
 def test_tidy_joins_streams_and_drops_time_stamps():
     cell = nbformat.v4.new_code_cell("print(1, 2)")
     cell.metadata = {"papermill": {"duration": 1}, "tags": []}
     cell.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("1", " 2\n")]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {}})
-    tidied = reproduce.tidy(notebook)
+    tidied = run.tidy(notebook)
     assert [output.text for output in tidied.cells[0].outputs] == ["1 2\n"]
     assert tidied.cells[0].metadata == {}
     assert set(tidied.metadata) == {"kernelspec", "language_info"}

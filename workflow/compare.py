@@ -16,6 +16,8 @@ def compare(made: Path, committed: Path) -> list[str]:
     """Return what differs between two files of one name."""
     if not committed.exists():
         return [f"{made.name} is not committed yet"]
+    if made.read_bytes() == committed.read_bytes():
+        return []
     compare_kind = {".csv": _csv, ".png": _png, ".ipynb": _notebook, ".json": _ledger}
     return compare_kind.get(made.suffix, lambda made, committed: [])(made, committed)
 

@@ -1,0 +1,57 @@
+"""Scalars that a notebook hands to a sweep: shown in the notebook, written as json."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from firmlib._output import output_dir, write_atomic
+
+
+class Metrics(dict[str, Any]):
+    """Scalars by name that show themselves one a line, to four digits."""
+
+    def __repr__(self) -> str:
+        shown = {k: f"{v:.4g}" if isinstance(v, float) else f"{v}" for k, v in self.items()}
+        width = max(map(len, shown))
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in shown.items())
+
+
+def record(**scalars: Any) -> Metrics:
+    """Record scalars of this run, to be columns of a sweep's table.
+
+    Parameters
+    ----------
+    **scalars : int, float, bool or str
+        NumPy's scalars will do. A name recorded before in the same run is replaced.
+
+    Returns
+    -------
+    Metrics
+        What was recorded now; as the last expression of a cell it shows itself. All that was
+        recorded in this run is in metrics.json of the output folder.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> os.environ["FIRMLIB_OUTPUT"] = tempfile.mkdtemp()
+    >>> from firmlib import metrics
+    >>> metrics.record(rank=1, auc=0.912345)
+    rank  1
+    auc   0.9123
+    """
+    if not scalars:
+        raise ValueError("there is nothing to record; write, for example, record(rank=1)")
+    values = {name: v.item() if isinstance(v, np.generic) else v for name, v in scalars.items()}
+    for name, value in values.items():
+        if not isinstance(value, int | float | str):
+            raise ValueError(f"{name}={value!r} must be a number, a truth value or a text")
+    path = output_dir() / "metrics.json"
+    before = json.loads(path.read_text()) if path.exists() else {}
+    # json has no nan and no infinities
+    proper = {
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()
+    }
+    write_atomic(path, json.dumps(before | proper, indent=1) + "\n")
+    return Metrics(values)

@@ -1,0 +1,60 @@
+"""papermill on its own: every notebook, from any folder, with help and with advice."""
+
+import os
+import subprocess
+import sys
+
+import nbformat
+import papermill
+import pytest
+
+from workflow import ROOT
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+GATTACA = str(ROOT / "notebooks" / "07_gattaca.ipynb")
+
+
+def run(folder, *arguments):
+    command = [sys.executable, "-m", "papermill", *arguments]
+    environment = os.environ | {"FIRMLIB_OUTPUT": str(folder / "made")}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_parameter_has_a_type_a_default_and_a_meaning(path):
+    parameters = papermill.inspect_notebook(path)
+    assert parameters
+    for parameter in parameters.values():
+        assert parameter["inferred_type_name"].split("[")[0] in {
+            "int",
+            "float",
+            "bool",
+            "str",
+            "list",
+        }
+        assert parameter["default"]
+        assert len(parameter["help"]) > 5
+
+
+def test_help_shows_them(tmp_path):
+    shown = " ".join(run(tmp_path, GATTACA, "--help-notebook").stdout.split())
+    assert "degree: int (default 8) longest substring that the kernel compares" in shown
+
+
+def test_it_runs_from_another_folder(tmp_path):
+    ran = run(
+        tmp_path, GATTACA, "out.ipynb", "-p", "degree", "6", "-p", "n", "200", "-y", "full: false"
+    )
+    assert ran.returncode == 0, ran.stderr
+    cells = nbformat.read(tmp_path / "out.ipynb", as_version=4).cells
+    assert any("rank_firm" in str(cell.get("outputs")) for cell in cells)
+    assert (tmp_path / "made" / "metrics.json").exists()
+
+
+def test_text_for_a_truth_value_stops_with_advice(tmp_path):
+    ran = run(tmp_path, GATTACA, "out.ipynb", "-p", "full", "false")
+    assert ran.returncode != 0
+    assert "parameter full='false' is text, expected bool" in ran.stderr
+    assert '-y "full: false"' in ran.stderr

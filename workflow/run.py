@@ -1,0 +1,111 @@
+"""Execute one notebook with papermill into a folder of its own; Snakemake starts this.
+
+    python -m workflow.run SOURCE FOLDER [INDEX POINT]
+
+SOURCE is a notebook without outputs; INDEX is a json file with the parameters of each POINT of a
+sweep. How it goes stands in FOLDER/run.json. The executed notebook appears last and whole, so that
+it being there means that all of it is. firmlib is not imported: each point would pay for that.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import papermill
+from papermill.exceptions import PapermillExecutionError
+
+from workflow import KINDS
+from workflow.engine import state, write
+
+ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
+
+
+def run(source: Path, folder: Path, parameters: dict | None = None) -> bool:
+    """Execute `source` with its outputs going to `folder`; return whether it came to its end."""
+    before = state(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    for kind in (*KINDS, "claims"):
+        (folder / kind).mkdir(parents=True)
+    # The shape of what the front reads: status, and the seconds it took, or takes as a rule.
+    outcome = {"status": "running", "seconds": before.get("seconds")}
+    write(folder / "run.json", json.dumps(outcome))
+
+    began = time.perf_counter()
+    executed = folder / "failed.ipynb"  # until it is known better
+    error = execute(source, executed, folder, parameters or {})
+    metrics = folder / "metrics.json"
+    outcome = {
+        "status": "failed" if error else "done",
+        "seconds": round(time.perf_counter() - began, 1),
+        **error,
+        "metrics": json.loads(metrics.read_text()) if metrics.exists() else {},
+    }
+    write(folder / "run.json", json.dumps(outcome, indent=1))
+    if not error:
+        notebook = tidy(nbformat.read(executed, as_version=4))
+        write(folder / "notebooks" / source.name, nbformat.writes(notebook) + "\n")
+        executed.unlink()
+    return not error
+
+
+def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dict:
+    """Return the error of a notebook and the cell it stands in, or nothing."""
+    os.environ["FIRMLIB_OUTPUT"] = str(folder)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # as many notebooks at a time as cores
+    for _ in range(ATTEMPTS):
+        try:
+            papermill.execute_notebook(
+                source,
+                executed,
+                parameters,
+                cwd=folder,
+                kernel_name="python3",
+                progress_bar=False,
+            )
+            return {}
+        except PapermillExecutionError as error:
+            injected = bool(parameters)  # papermill put a cell before this one
+            return {
+                "error": " ".join(f"{error.ename}: {error.evalue}".split()),
+                "cell": error.cell_index - injected,
+            }
+        except Exception as error:  # the kernel, not the notebook
+            failure = {"error": " ".join(f"{type(error).__name__}: {error}".split()), "cell": ""}
+    return failure
+
+
+def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Drop what differs from run to run: time stamps, the exact Python, how a stream was cut."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if not cell.metadata.get("tags"):
+            cell.metadata.pop("tags", None)
+        if cell.cell_type == "code":
+            cell.outputs = _joined(cell.outputs)
+    return notebook
+
+
+def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Join what the kernel happened to send of one stream in several messages."""
+    joined = []
+    for output in outputs:
+        if joined and output.get("name") and output.get("name") == joined[-1].get("name"):
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+if __name__ == "__main__":
+    source, folder, *point = sys.argv[1:]
+    parameters = json.loads(Path(point[0]).read_text())[point[1]] if point else {}
+    sys.exit(0 if run(Path(source).resolve(), Path(folder).resolve(), parameters) else 1)
