@@ -14,7 +14,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce accept test mutants bench lint format lab lock clean
+.PHONY: help setup reproduce accept test mutants bench lint format lab site lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -67,6 +67,12 @@ format: $(READY)  ## let ruff put the style right
 
 lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks
+
+site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
+	@$(BIN)/python -m workflow.site
+
+build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
+	@mkdir -p build && $(BIN)/python site/export.py $@
 
 lock:  ## resolve requirements.lock and environment.yml again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \

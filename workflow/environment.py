@@ -26,13 +26,13 @@ def environment() -> str:
     versions = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", lock, re.M))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    peers = _names(extras.pop("peers"))  # not all of them are on conda-forge
-    names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"}
+    pip = _names(extras.pop("peers")) | {"playwright", "sphinx-mathjax-offline"}  # not conda-forge
+    names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"} - pip
     return (
         HEAD
         + "".join(f"  - {name}={versions[name]}\n" for name in sorted(names))
         + TAIL
-        + "".join(f"      - {name}=={versions[name]}\n" for name in sorted(peers))
+        + "".join(f"      - {name}=={versions[name]}\n" for name in sorted(pip))
     )
 
 
