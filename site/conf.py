@@ -30,6 +30,7 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes as a list, not as objects of their own
 
 html_theme = "sphinx_book_theme"
+html_context = {"default_mode": "auto"}  # dark or light, as the reader's system is
 html_title = f"firmlib {release}"
 html_static_path = ["../build/site-source/_static"]
 html_extra_path = ["../build/site-source/extra"]
@@ -38,6 +39,7 @@ html_copy_source = False
 html_theme_options = {
     "use_download_button": False,  # each notebook's page has a link to the notebook as committed
     "use_fullscreen_button": False,
+    "navbar_persistent": [],  # the search field stands in the sidebar
     "show_toc_level": 2,
     "show_navbar_depth": 1,
     "home_page_in_toc": True,

@@ -113,7 +113,7 @@ def tally(ledger: list[dict[str, str]]) -> str:
 def claims_table(ledger: list[dict[str, str]], one_page: bool) -> str:
     """Return the ledger as a table whose rows say their section and verdict, for the filter."""
     rows = [
-        f'<tr data-section="{_section(claim["section"])}" data-verdict="{claim["verdict"]}">'
+        f'<tr data-section="{claim["section"]}" data-verdict="{claim["verdict"]}">'
         f"<td>{_link(claim, one_page)}</td><td>{_text(claim['statement'])}</td>"
         f"<td>{_text(claim['measured'] or '–')}</td>"
         f'<td><span class="verdict">{claim["verdict"]}</span></td></tr>'
@@ -169,8 +169,7 @@ def how_to_run(path: Path, notebook: nbformat.NotebookNode) -> str:
     return f"""\
 <a class="download" href="../downloads/{path.name}" download>Download {path.name}</a>
 
-:::{{admonition}} Run with these parameters
-:class: dropdown tip
+<details class="run"><summary>Run with these parameters</summary>
 
 In JupyterLab: `make lab`, open `{path.name}`, change the first cell, and choose *Run*, *Run All \
 Cells*. What it writes goes to `build/scratch`. From a shell, with the values to change:
@@ -182,7 +181,8 @@ Cells*. What it writes goes to `build/scratch`. From a shell, with the values to
 | parameter | type | here | meaning |
 |---|---|---|---|
 {rows}
-:::"""
+
+</details>"""
 
 
 def _all_but(pattern: str):
@@ -191,10 +191,6 @@ def _all_but(pattern: str):
 
 def _markdown(text: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_markdown_cell(text)
-
-
-def _section(section: str) -> str:
-    return html.escape(section)
 
 
 def _link(claim: dict[str, str], one_page: bool) -> str:
