@@ -14,11 +14,11 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce accept test mutants bench lint format lab site lock clean
+.PHONY: help setup reproduce accept test mutants bench lint format lab site test-browser lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(READY)  ## make .venv (the other targets do so by themselves)
 
@@ -73,6 +73,9 @@ site: $(READY) build/explorer.js  ## build the site into build/site, without run
 
 build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
 	@mkdir -p build && $(BIN)/python site/export.py $@
+
+test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
+	$(BIN)/python -m pytest -q tests/browser
 
 lock:  ## resolve requirements.lock and environment.yml again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
