@@ -119,7 +119,9 @@ def claims_table(ledger: list[dict[str, str]], one_page: bool) -> str:
         f'<td><span class="verdict">{claim["verdict"]}</span></td></tr>'
         for claim in ledger
     ]
-    return _table("claims", ("claim", "what the paper says", "what came out", "verdict"), rows)
+    return _table(
+        "claims-table", ("claim", "what the paper says", "what came out", "verdict"), rows
+    )
 
 
 def errata_table(ledger: list[dict[str, str]], one_page: bool) -> str:
@@ -130,7 +132,7 @@ def errata_table(ledger: list[dict[str, str]], one_page: bool) -> str:
         for claim in ledger
         if claim["verdict"] == "corrected"
     ]
-    return _table("errata", ("claim", "as printed", "corrected"), rows)
+    return _table("errata-table", ("claim", "as printed", "corrected"), rows)
 
 
 def gallery(one_page: bool) -> str:

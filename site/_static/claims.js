@@ -1,6 +1,6 @@
 // Filters of the table of claims. Without scripts, the whole table is there.
 (() => {
-  const rows = [...document.querySelectorAll("#claims tbody tr")];
+  const rows = [...document.querySelectorAll("#claims-table tbody tr")];
   const [section, verdict, words, count] = ["section", "verdict", "words", "count"].map(
     (name) => document.getElementById(`filter-${name}`),
   );

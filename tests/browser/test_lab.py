@@ -57,10 +57,10 @@ def test_run_all_gives_the_committed_outputs(lab, scratch, browser, screenshot):
     page.goto(lab)
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=120_000)
     page.wait_for_selector(".jp-NotebookPanel-toolbar [data-status='idle']", timeout=120_000)
-    page.click("text=Run >> nth=0")
+    page.click(".lm-MenuBar-itemLabel:text-is('Run')")
     page.click(".lm-Menu-itemLabel:text-is('Run All Cells')")
-    for _ in range(180):
-        time.sleep(1)
+    for _ in range(90):
+        page.wait_for_timeout(2000)
         page.keyboard.press("Control+s")
         cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
         if all(cell.execution_count for cell in cells) and cells[-1].outputs:
@@ -73,7 +73,7 @@ def test_run_all_gives_the_committed_outputs(lab, scratch, browser, screenshot):
             break
         page.mouse.move(700, 600)
         page.mouse.wheel(0, -400)
-        time.sleep(0.2)
+        page.wait_for_timeout(200)
     image.scroll_into_view_if_needed()
     assert image.evaluate("image => image.naturalWidth") > 400
     screenshot(page, "lab")

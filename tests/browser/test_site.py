@@ -27,7 +27,7 @@ def test_every_notebook_has_a_page_and_its_download():
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", ["file", "http"])
-def test_page_loads_with_equations_and_figures(name, scheme, server, open_page, screenshot):
+def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screenshot):
     page = open_page(f"{SITE.as_uri()}/{name}" if scheme == "file" else f"{server}/{name}")
     maths = page.evaluate(
         """() => [...document.querySelectorAll('.math')].map(e => e.querySelector(
@@ -44,15 +44,12 @@ def test_page_loads_with_equations_and_figures(name, scheme, server, open_page, 
     )
     assert empty == []
     if scheme == "http":
-        screenshot(page, "desktop-" + name.removesuffix(".html").replace("/", "-"))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_fits_a_phone(name, server, open_page, screenshot):
-    page = open_page(f"{server}/{name}", **PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    if name.removesuffix(".html") in CLOSE_UPS:
-        screenshot(page, "phone-" + name.removesuffix(".html").replace("/", "-"))
+        label = name.removesuffix(".html").replace("/", "-")
+        screenshot(page, f"desktop-{label}")
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        if name.removesuffix(".html") in CLOSE_UPS:
+            screenshot(page, f"phone-{label}")
 
 
 @pytest.mark.parametrize("name", CLOSE_UPS)
@@ -96,8 +93,8 @@ def test_links_lead_somewhere():
 
 def test_claims_are_filtered_by_section_verdict_and_words(server, open_page):
     page = open_page(f"{server}/index.html")
-    rows = page.locator("#claims tbody tr")
-    shown = page.locator("#claims tbody tr:visible")
+    rows = page.locator("#claims-table tbody tr")
+    shown = page.locator("#claims-table tbody tr:visible")
     assert shown.count() == rows.count() > 50
     page.select_option("#filter-verdict", "corrected")
     assert 0 < shown.count() < rows.count()
