@@ -32,7 +32,7 @@ def committed(root: Path = ROOT) -> dict[str, tuple[bytes, int]]:
     """Return the files of the last commit, with their modes."""
     with tarfile.open(fileobj=io.BytesIO(git("archive", "--format=tar", "HEAD", root=root))) as tar:
         return {
-            entry.name: (tar.extractfile(entry).read(), entry.mode & 0o111 and 0o755 or 0o644)
+            entry.name: (tar.extractfile(entry).read(), 0o755 if entry.mode & 0o111 else 0o644)
             for entry in tar
             if entry.isfile()
         }
