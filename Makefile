@@ -14,7 +14,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce accept test mutants bench lint format lab site test-browser archive lock clean
+.PHONY: help setup reproduce accept test mutants bench lint format lab site test-browser pdf archive lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -81,6 +81,9 @@ build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings
 
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
 	$(BIN)/python -m pytest -q tests/browser
+
+pdf: $(READY)  ## print the ledger and all notebooks as one PDF, with Chromium
+	@$(BIN)/python -m workflow.pdf
 
 archive: $(READY)  ## write what is committed, with checksums, into one zip: the same bytes each time
 	@$(BIN)/python -m workflow.archive

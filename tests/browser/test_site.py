@@ -34,6 +34,8 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
             'mjx-container svg') && !e.querySelector('[data-mjx-error]') ? '' : e.textContent)"""
     )
     assert [math for math in maths if math] == []
+    prose = page.locator("article p, article li, article td").all_inner_texts()
+    assert [text for text in prose if re.search(r"\$[^$]*\\\w", text)] == []
     empty = page.evaluate(
         """async () => {
             const images = [...document.images];
