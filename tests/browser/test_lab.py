@@ -76,7 +76,8 @@ def test_run_all_gives_the_committed_outputs(lab, scratch, browser, screenshot):
         page.mouse.move(700, 600)
         page.mouse.wheel(0, -400)
         page.wait_for_timeout(200)
-    image.scroll_into_view_if_needed()
+    image.evaluate("image => image.scrollIntoView({block: 'center'})")
+    page.wait_for_timeout(500)
     assert image.evaluate("image => image.naturalWidth") > 400
     screenshot(page, "lab")
     page.close()

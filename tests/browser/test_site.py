@@ -49,6 +49,7 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
         label = name.removesuffix(".html").replace("/", "-")
         screenshot(page, f"desktop-{label}")
         page.set_viewport_size(PHONE)
+        page.wait_for_timeout(700)  # the sidebars slide away
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         if name.removesuffix(".html") in CLOSE_UPS:
             screenshot(page, f"phone-{label}")
