@@ -91,6 +91,9 @@ build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
 	$(BIN)/python -m pytest -q tests/browser
 
+pdf: $(READY)  ## print the ledger and all notebooks as one PDF, with Chromium
+	@$(BIN)/python -m workflow.pdf
+
 archive: $(READY)  ## write what is committed, with checksums, into one zip: the same bytes each time
 	@$(BIN)/python -m workflow.archive
 

@@ -19,6 +19,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 suppress_warnings = ["myst.header"]  # a notebook may go from its title to a third level
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # claims are shown with their equations
 nb_ipywidgets_js = {}  # would be fetched, and no notebook has widgets
 
 mathjax_path = "mathjax/tex-svg.js"  # in _static: nothing is fetched
@@ -44,6 +45,13 @@ html_theme_options = {
     "show_navbar_depth": 1,
     "home_page_in_toc": True,
 }
+
+if tags.has("print"):  # noqa: F821, Sphinx gives it: the one page that becomes the PDF
+    exclude_patterns += ["api.md", "cite.md", "benchmarks"]
+    html_theme, html_theme_options = "basic", {}
+    html_static_path = ["../build/print-source/_static"]
+    html_extra_path = []
+    html_css_files = ["print.css"]
 
 
 def literal_formulas(app, what, name, obj, options, lines):

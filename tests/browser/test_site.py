@@ -34,6 +34,8 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
             'mjx-container svg') && !e.querySelector('[data-mjx-error]') ? '' : e.textContent)"""
     )
     assert [math for math in maths if math] == []
+    prose = page.locator("article p, article li, article td").all_inner_texts()
+    assert [text for text in prose if re.search(r"\$[^$]*\\\w", text)] == []
     empty = page.evaluate(
         """async () => {
             const images = [...document.images];
@@ -47,6 +49,7 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
         label = name.removesuffix(".html").replace("/", "-")
         screenshot(page, f"desktop-{label}")
         page.set_viewport_size(PHONE)
+        page.wait_for_timeout(700)  # the sidebars slide away
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         if name.removesuffix(".html") in CLOSE_UPS:
             screenshot(page, f"phone-{label}")
