@@ -32,7 +32,8 @@ def machines() -> Iterator[tuple[str, str, WDSClassifier]]:
         if (ROOT / "data" / f"splice_{site}.tsv.gz").exists():
             X, y, _ = datasets.splice(site)
             X = X[:, 20:120]  # the junction, after 70 of 140 letters, is at 50 then
-            yield f"splice {site}", motif, WDSClassifier(degree=DEGREE, shift=5).fit(X, y)
+            machine = WDSClassifier(degree=DEGREE, shift=5).fit(X, y)
+            yield f"splice {site}, junction at 50", motif, machine
 
 
 def packed(table: np.ndarray) -> dict[str, float | str]:

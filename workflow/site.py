@@ -5,7 +5,6 @@ on how to run them, and what the ledger, the figures and the parameters say, as 
 """
 
 import ast
-import csv
 import html
 import json
 import re
@@ -140,10 +139,9 @@ def gallery(one_page: bool) -> str:
     cards = []
     for name, maker in sorted(makers().items(), key=lambda item: item[1]):
         page = "" if one_page else f"notebooks/{maker.notebook}.html"
-        columns = len(next(csv.reader((ROOT / "data" / f"{name}.csv").open())))
         cards.append(
             f'<a class="card-figure" href="{page}#figure-{name}">'
-            f'<img src="_static/figures/{name}.png" alt="{name}, {columns} columns of data" '
+            f'<img src="_static/figures/{name}.png" alt="Figure {name}" '
             f'loading="lazy"><span>{name} · {maker.notebook}</span></a>'
         )
     return '<div class="gallery">\n' + "\n".join(cards) + "\n</div>"

@@ -21,21 +21,25 @@
       return this.tables[k];
     }
 
-    // What a word of d letters at j adds to a motif that came up to its last letter.
-    gain(j, word) {
-      const d = this.degree;
-      return this.table(d)[j * 4 ** d + word] - this.table(d - 1)[j * 4 ** (d - 1) + (word >> 2)];
+    // What a word of d letters adds to a motif that came up to its last letter.
+    gains() {
+      if (!this.gain) {
+        const d = this.degree, words = 4 ** d, T = this.table(d), less = this.table(d - 1);
+        this.gain = T.map((v, i) => v - less[Math.floor(i / words) * (words / 4) + ((i % words) >> 2)]);
+      }
+      return this.gain;
     }
 
     // Q'(z, j) at all positions j; z is an array of codes.
     along(z) {
       const k = z.length, d = Math.min(k, this.degree), size = 4 ** d, T = this.table(d);
-      const words = [];
+      const gain = this.gains(), words = [];
       for (let i = 0; i + d <= k; i++) words.push(code(z.slice(i, i + d)));
       const values = new Float64Array(this.length - k + 1);
       for (let j = 0; j < values.length; j++) {
-        values[j] = T[j * size + words[0]];
-        for (let i = 1; i < words.length; i++) values[j] += this.gain(j + i, words[i]);
+        let value = T[j * size + words[0]];
+        for (let i = 1; i < words.length; i++) value += gain[(j + i) * size + words[i]];
+        values[j] = value;
       }
       return values;
     }
@@ -43,12 +47,12 @@
     // The n motifs of k letters with the largest Q' at j. What is still to come depends on the
     // last d - 1 letters only, so that keeping the n best for each of these is exact.
     best(k, j, n) {
-      const d = Math.min(k, this.degree), size = 4 ** d, T = this.table(d);
+      const d = Math.min(k, this.degree), size = 4 ** d, T = this.table(d), gains = this.gains();
       let found = Array.from({ length: size }, (_, w) => [[T[j * size + w], letters(w, d)]]);
       if (k > d) found = merge(found, size / 4, n);
       for (let i = 1; i + d <= k; i++) {
         const next = Array.from({ length: size }, (_, w) => {
-          const gain = this.gain(j + i, w);
+          const gain = gains[(j + i) * size + w];
           return found[w >> 2].map(([value, text]) => [value + gain, text + LETTERS[w & 3]]);
         });
         found = merge(next, size / 4, n);
@@ -58,22 +62,25 @@
 
     // The largest Q' of any motif of k letters at each position, in the same way.
     largest(k) {
-      const d = Math.min(k, this.degree), size = 4 ** d, T = this.table(d);
+      const d = Math.min(k, this.degree), size = 4 ** d, T = this.table(d), gain = this.gains();
+      const states = new Float64Array(size / 4), mask = size / 4 - 1;
       return Float64Array.from({ length: this.length - k + 1 }, (_, j) => {
-        let value = T.subarray(j * size, (j + 1) * size);
+        const value = T.slice(j * size, (j + 1) * size);
         for (let i = 1; i + d <= k; i++) {
-          const states = new Float64Array(size / 4).fill(-Infinity);
-          value.forEach((v, w) => (states[w % (size / 4)] = Math.max(states[w % (size / 4)], v)));
-          value = Float64Array.from({ length: size }, (_, w) => states[w >> 2] + this.gain(j + i, w));
+          states.fill(-Infinity);
+          for (let w = 0; w < size; w++) {
+            if (value[w] > states[w & mask]) states[w & mask] = value[w];
+          }
+          for (let w = 0; w < size; w++) value[w] = states[w >> 2] + gain[(j + i) * size + w];
         }
         return value.reduce((a, b) => Math.max(a, b));
       });
     }
 
     // Mean and standard deviation of the motifs that differ from z in every letter: all of them
-    // up to 7 letters, else as many random ones, always the same.
+    // up to 7 letters, else 729 random ones, always the same.
     nullBand(z) {
-      const k = z.length, n = 3 ** Math.min(k, 7), positions = this.length - k + 1;
+      const k = z.length, n = k > 7 ? 729 : 3 ** k, positions = this.length - k + 1;
       const sum = new Float64Array(positions), squares = new Float64Array(positions);
       let state = 1;
       for (let m = 0, rest = 0; m < n; m++) {
