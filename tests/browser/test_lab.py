@@ -76,8 +76,11 @@ def test_run_all_gives_the_committed_outputs(lab, scratch, browser, screenshot):
         page.mouse.move(700, 600)
         page.mouse.wheel(0, -400)
         page.wait_for_timeout(200)
-    image.evaluate("image => image.scrollIntoView({block: 'center'})")
-    page.wait_for_timeout(500)
+    for _ in range(20):
+        if image.bounding_box()["y"] < 400:
+            break
+        page.mouse.wheel(0, 100)
+        page.wait_for_timeout(200)
     assert image.evaluate("image => image.naturalWidth") > 400
     screenshot(page, "lab")
     page.close()
