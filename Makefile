@@ -14,11 +14,11 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce sweep accept test test-kill test-slurm mutants bench lint format lab lock clean
+.PHONY: help setup reproduce sweep accept test test-kill test-slurm test-browser mutants bench lint format lab site archive pdf lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(READY)  ## make .venv (the other targets do so by themselves)
 
@@ -32,6 +32,10 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null
 	@mkdir -p .venv/ipython/profile_default
 	@echo 'c.IPKernelApp.log_level = 40' > .venv/ipython/profile_default/ipython_kernel_config.py
+	@# JupyterLab would ask for news over the network.
+	@mkdir -p .venv/jupyter/config/labconfig
+	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
+	  > .venv/jupyter/config/labconfig/page_config.json
 	@touch $@
 
 reproduce: $(READY)  ## execute what has changed into build/ and compare with what is committed (all: FORCE=1)
@@ -42,6 +46,7 @@ sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….ya
 
 accept: $(READY)  ## take over what reproduce made, README's table of claims included
 	@$(BIN)/python -m workflow.accept
+	@$(BIN)/python -m workflow.manifest
 
 test: $(READY)  ## test firmlib and the notebooks' outputs
 	@rm -rf build/test
@@ -77,10 +82,25 @@ format: $(READY)  ## let ruff put the style right
 lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks
 
+site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
+	@$(BIN)/python -m workflow.site
+
+build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
+	@mkdir -p build && $(BIN)/python site/export.py $@
+
+test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
+	$(BIN)/python -m pytest -q tests/browser
+
+pdf: $(READY)  ## print the ledger and all notebooks as one PDF, with Chromium
+	@$(BIN)/python -m workflow.pdf
+
+archive: $(READY)  ## write what is committed, with checksums, into one zip: the same bytes each time
+	@$(BIN)/python -m workflow.archive
+
 lock:  ## resolve requirements.lock and environment.yml again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --quiet --output-file requirements.lock
-	@$(PYTHON) -m workflow.environment > environment.yml.new && mv environment.yml.new environment.yml
+	@$(PYTHON) -m workflow.environment
 
 clean:  ## remove .venv, build/ and caches
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis

@@ -164,7 +164,8 @@ class ConditionalScoreDisplay:
         else:
             height = height / width
         low, high = ax.get_ylim()
-        ax.set_ylim(low - 0.2 * (high - low), high)
+        data = ax.dataLim  # axes that share a scale make room only once
+        ax.set_ylim(min(low, data.y0 - 0.3 * data.height), high)
         ax.bar(
             t if self.curve.method == "discrete" else edges[:-1],
             0.15 * height / height.max(),

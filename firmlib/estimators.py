@@ -40,6 +40,14 @@ class ConditionalScore:
         them, and perhaps negative, for a sample.
     standard_error : ndarray
         Of q; 0 for a population.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
+    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
+    >>> curve.t, curve.q, curve.n
+    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
     """
 
     t: np.ndarray
@@ -190,12 +198,17 @@ def check_paired(sums: np.ndarray) -> None:
 def find_bins(
     f: np.ndarray, w: np.ndarray, *, method: str, kind: str, n_bins: int | str
 ) -> tuple[Bins, np.ndarray]:
-    """Bins for the values of a feature, and the bin of each."""
+    """Bins for the values of a feature, and the bin of each.
+
+    With n_bins="auto" the outermost bins are halved again and again: q_f may change much there.
+    """
+    tails = n_bins == "auto" and kind == "sample"
     if n_bins == "auto" and kind == "sample":
         n_bins = max(2, int(np.sqrt(w.sum()) + 1e-9))  # the nudge: 3 x 1/3 rows are one row
-    if len(f) >= _LARGE and kind == "sample" and method != "discrete":
+    many = len(f) >= _LARGE and kind == "sample" and method != "discrete"
+    if many and _CELLS * n_bins <= 4 * len(f):
         for long_tails in (False, True):
-            found = _on_grid(f, w, method, n_bins, long_tails)
+            found = _on_grid(f, w, method, n_bins, tails, long_tails)
             if found is not None:
                 return found
     levels, index = np.unique(f, return_inverse=True)
@@ -205,13 +218,13 @@ def find_bins(
         few = kind == "population" or len(levels) <= n_bins
         method = "discrete" if few else "binned"
     if method == "binned":
-        first = _equal_frequency(np.bincount(index, w), n_bins)
+        first = _equal_frequency(np.bincount(index, w), n_bins, tails)
         return Bins(levels[first], method), (np.cumsum(first) - 1)[index]
     return Bins(levels, method), index
 
 
 def _on_grid(
-    f: np.ndarray, w: np.ndarray, method: str, n_bins: int, long_tails: bool
+    f: np.ndarray, w: np.ndarray, method: str, n_bins: int, tails: bool, long_tails: bool
 ) -> tuple[Bins, np.ndarray] | None:
     """Bins that are runs of equal cells, found in linear time; None if the cells are too coarse.
 
@@ -235,18 +248,27 @@ def _on_grid(
     if few:
         return Bins(value[taken], "discrete"), (np.cumsum(taken) - 1)[cell]
     first = np.zeros(cells, dtype=bool)
-    first[taken] = _equal_frequency(n[taken], n_bins)
+    first[taken] = _equal_frequency(n[taken], n_bins, tails)
     bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
     index = bin_of_cell[cell]
     return Bins(grid.value(np.flatnonzero(first)), "binned", grid, bin_of_cell), index
 
 
-def _equal_frequency(n: np.ndarray, n_bins: int) -> np.ndarray:
-    """Whether each level begins one of about `n_bins` bins of equal weight; ties stay together."""
-    middle = np.cumsum(n) - n / 2
+def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
+    """Whether each level begins one of about `n_bins` bins of equal weight; ties stay together.
+
+    With `tails` the first and the last bin are halved until about four rows are left.
+    """
+    W = n.sum()
+    edges = np.arange(1, n_bins) / n_bins
+    if tails:
+        halvings = max(0, int(np.log2(max(W / (4 * n_bins), 1)) + 1e-9))
+        halves = 0.5 ** np.arange(halvings, 0, -1) / n_bins
+        edges = np.concatenate([halves, edges, 1 - halves[::-1]])
+    middle = (np.cumsum(n) - n / 2) / W
     # The nudge keeps a level that lies on an edge there, however its weight was split.
-    bin_of_level = np.floor(n_bins * middle / n.sum() + 1e-9)
-    return np.r_[True, np.diff(bin_of_level) > 0]
+    bin_of_level = np.searchsorted(edges, middle + 1e-9 / n_bins, side="right")
+    return np.diff(bin_of_level, prepend=-1) > 0
 
 
 def tally(index: np.ndarray, n_bins: int, rows: Rows, f: np.ndarray) -> np.ndarray:

@@ -71,6 +71,16 @@ class FirmResult:
     feature_names : tuple of str
     curves : mapping of str to ConditionalScore
         q_f of each feature but groups.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> result = firmlib.firm([3, 0, 0, 5], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
+    >>> result.to_frame()[["importance", "standardized"]].round(2)
+             importance  standardized
+    feature
+    x0              0.5          0.24
+    x1              0.5          0.24
     """
 
     importances: np.ndarray
@@ -204,9 +214,10 @@ def firm(
         pairs of columns.
     method : {"auto", "discrete", "binned", "slope"}
         "discrete" takes the mean score on each level of the feature, "binned" in about sqrt(n)
-        bins of equal frequency that never split ties. "auto" is "discrete" where a feature has
-        at most about sqrt(n) levels and "binned" elsewhere. "slope" is the paper's linear
-        regression: the slope of s on f times sd(f), and no more than the linear part of Q_f.
+        bins of equal frequency (finer at the ends) that never split ties. "auto" is "discrete"
+        where a feature has at most about sqrt(n) levels and "binned" elsewhere. "slope" is the
+        paper's linear regression: the slope of s on f times sd(f), and no more than the linear
+        part of Q_f.
     rows : {"auto", "sample", "population"}
         What the rows are. As a "sample" they stand for a larger population: the variance of the
         means overstates that of q_f, and is corrected (by a U-statistic); weights count how
@@ -254,8 +265,8 @@ def firm(
              ci_low  importance  ci_high  pvalue
     feature
     x0         1.95        2.01     2.07    0.00
-    x1         1.54        1.61     1.68    0.00
-    x2         0.00        0.00     0.14    0.95
+    x1         1.54        1.62     1.69    0.00
+    x2         0.00        0.00     0.14    0.98
 
     The rows of a truth table are the distribution, not a sample of it.
 

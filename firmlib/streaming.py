@@ -195,7 +195,7 @@ class StreamingFirm:
         Number of bins of a feature with many values; "auto" is the square root of the number of
         rows they are found from, since nobody knows how many will come. Give more to a long
         stream: 100 bins understate the importance of a normal feature in a linear score by
-        0.1 %, 1000 bins by 0.01 %.
+        up to 0.1 %, 1000 bins by 0.01 %.
     bins : mapping of str to Bins, optional
         The `bins` of another `StreamingFirm`. Parts to be merged must have the same.
     feature_names : sequence of str, optional
@@ -230,8 +230,8 @@ class StreamingFirm:
     >>> stream.result().to_frame()[["ci_low", "importance", "ci_high"]].round(2)
              ci_low  importance  ci_high
     feature
-    x0         1.95        1.98     2.01
-    x1         0.00        0.00     0.07
+    x0         1.96        1.99     2.01
+    x1         0.00        0.00     0.06
 
     Two parts, say of two machines, with the bins of a sample.
 

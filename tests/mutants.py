@@ -70,6 +70,11 @@ MUTANTS = [
     ("09_peers", "/ (d * comb(d - 1, size))", "/ (d * comb(d, size))"),
     ("09_peers", "both = np.array([1, 0, 1]) * 8", "both = np.array([1, 0, 1]) * 9"),
     ("10_sensitivity", 'short = found[found["degree"] < 7]', 'short = found[found["degree"] < 9]'),
+    ("11_splice_sites", "enumerate(GroupKFold(folds).split(X, y, genes)",
+     "enumerate(GroupKFold(folds).split(X, y, range(len(y)))"),
+    ("11_splice_sites", "j) for table in firms)", "j) for table in ws)"),
+    ("12_correlated_table", "l1_ratio=1", "l1_ratio=0"),
+    ("12_correlated_table", "-0.0358191793", "-0.0359191793"),
 ]  # fmt: skip
 
 

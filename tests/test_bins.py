@@ -42,7 +42,8 @@ def test_bins_are_intervals_of_about_equal_frequency_that_never_split_ties(name)
     else:
         assert bins.method == "binned"
         assert n[n > 0].max() <= 1.5 * N / 77 + levels.max()
-        assert np.count_nonzero(n) <= 78
+        assert np.count_nonzero(n) <= 77 + 2 * 4  # the outermost of 78 rows are halved 4 times
+        assert n[0] < 10 or n[0] == levels[0]
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -101,3 +102,23 @@ def test_values_that_overflow_are_refused():
         ValueError, match=r"feature 'x0': values such as 1e\+308 overflow when summed"
     ):
         firm(np.arange(500.0), f[:, None])
+
+
+def test_outermost_bins_are_halved_down_to_four_rows():
+    f = np.random.default_rng(4).permutation(1024).astype(float)
+    _, index = find_bins(f, np.ones(1024), **OPTIONS)
+    n = np.bincount(index)
+    np.testing.assert_array_equal(n[:5], [4, 4, 8, 16, 32])
+    np.testing.assert_array_equal(n, n[::-1])
+    assert (n[4:-4] == 32).all()
+    few, _ = find_bins(f, np.ones(1024), **(OPTIONS | {"n_bins": 8}))
+    np.testing.assert_array_equal(few.first, np.arange(0, 1024, 128))  # as asked for
+
+
+def test_tails_are_not_flattened():
+    rng = np.random.default_rng(5)
+    ratios = [
+        firm(x[:, 0] ** 2, x).variance[0] / 2
+        for x in (rng.normal(size=(4000, 1)) for _ in range(50))
+    ]
+    assert abs(np.mean(ratios) - 1) < 0.03

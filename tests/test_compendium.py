@@ -1,5 +1,6 @@
 """Guards around the notebooks and files that nbval and the unit tests do not cover."""
 
+import importlib
 import json
 import os
 import re
@@ -161,3 +162,32 @@ def test_comparison_finds_a_changed_number_a_changed_picture_and_a_changed_outpu
     figures = ROOT / "figures"
     (tmp_path / "definition.png").write_bytes((figures / "stability.png").read_bytes())
     assert compare(tmp_path / "definition.png", figures / "definition.png")
+
+
+def test_code_in_the_readme_runs_as_pasted(monkeypatch, capsys):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert len(blocks) >= 4
+    assert blocks[0].count("\n") <= 10
+    namespace = {}
+    for block in blocks:
+        exec(block, namespace)
+    out = capsys.readouterr().out
+    assert "ci_low" in out
+    assert "GATTACA" in out
+
+
+def test_every_name_on_the_readmes_page_has_an_example():
+    readme = (ROOT / "README.md").read_text()
+    page = readme[readme.index("| the library on a page |") :].split("\n\n")[0]
+    names = [n for n in re.findall(r"`(\w+)[`(]", page) if n != "firmlib"]
+    assert len(names) > 40
+    homes = ["", ".binary", ".datasets", ".features", ".normal", ".scores", ".strings"]
+    modules = [importlib.import_module(f"firmlib{home}") for home in homes]
+    for name in names:
+        [*homes] = {id(o): o for m in modules if (o := getattr(m, name, None))}.values()
+        assert homes, f"{name} does not exist"
+        assert any(">>> " in (o.__doc__ or "") for o in homes), f"{name} has no example"
+    missing = set(firmlib.__all__) | set(firmlib.strings.__all__)
+    missing -= {*names, "binary", "features", "normal", "scores", "ConditionalScore"}
+    assert missing <= {"FirmResult", "decode", "encode", "wds_diagonal"}

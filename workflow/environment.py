@@ -1,4 +1,9 @@
-"""Print environment.yml: what pyproject.toml asks for, at the versions of requirements.lock."""
+"""Write environment.yml: what pyproject.toml asks for, at the versions of requirements.lock.
+
+    python -m workflow.environment
+
+.binder/environment.yml is the same, seen from its folder: Binder looks nowhere else.
+"""
 
 import re
 import tomllib
@@ -16,23 +21,23 @@ dependencies:
 """
 TAIL = """\
   - pip:
-      - --editable .
+      - --editable {root}
 """
 
 
-def environment() -> str:
-    """Return the text of environment.yml."""
+def environment(root: str = ".") -> str:
+    """Return the text of environment.yml; `root` is the way from it to this repository."""
     lock = (ROOT / "requirements.lock").read_text()
     versions = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", lock, re.M))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    peers = _names(extras.pop("peers"))  # not all of them are on conda-forge
-    names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"}
+    pip = _names(extras.pop("peers")) | {"playwright", "sphinx-mathjax-offline"}  # not conda-forge
+    names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"} - pip
     return (
         HEAD
         + "".join(f"  - {name}={versions[name]}\n" for name in sorted(names))
-        + TAIL
-        + "".join(f"      - {name}=={versions[name]}\n" for name in sorted(peers))
+        + TAIL.format(root=root)
+        + "".join(f"      - {name}=={versions[name]}\n" for name in sorted(pip))
     )
 
 
@@ -42,4 +47,6 @@ def _names(requirements: list[str]) -> set[str]:
 
 
 if __name__ == "__main__":
-    print(environment(), end="")
+    (ROOT / "environment.yml").write_text(environment())
+    (ROOT / ".binder").mkdir(exist_ok=True)
+    (ROOT / ".binder" / "environment.yml").write_text(environment(".."))

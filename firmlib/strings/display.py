@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import PathPatch
@@ -126,8 +127,26 @@ def plot_logo(
     'GATACA at 4'
     """
     heights = letter_contributions(weights, motif, position, background)
+    ax = plot_letters(heights.set_index(position + heights.index), ax=ax)
+    ax.set(ylabel="contribution", title=f"{motif.upper()} at {position}")
+    return ax
+
+
+def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw a table with the columns A, C, G and T as stacks of letters, a stack for each row.
+
+    Positive letters stand above the line, negative ones hang below it, the largest outermost.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from firmlib.strings.display import plot_letters
+    >>> heights = pd.DataFrame({"A": [1, 0], "C": 0, "G": 0, "T": [-1, 2]}, index=["-1", "+1"])
+    >>> [label.get_text() for label in plot_letters(heights).get_xticklabels()]
+    ['-1', '+1']
+    """
     ax = plt.subplots(figsize=(1 + 0.45 * len(heights), 2.5))[1] if ax is None else ax
-    for t, row in heights.iterrows():
+    for t, (_, row) in enumerate(heights.iterrows()):
         for side in (row[row > 0].sort_values(), row[row < 0].sort_values(ascending=False)):
             base = 0.0
             for letter, height in side.items():
@@ -136,8 +155,8 @@ def plot_logo(
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xlim(-0.6, len(heights) - 0.4)
     ax.autoscale_view(scalex=False)
-    ax.set_xticks(np.arange(len(heights)), position + np.arange(len(heights)))
-    ax.set(xlabel="position", ylabel="contribution", title=f"{motif.upper()} at {position}")
+    ax.set_xticks(np.arange(len(heights)), heights.index)
+    ax.set_xlabel("position")
     return ax
 
 

@@ -1,0 +1,100 @@
+"""A browser that reaches this machine only, and the site on a local server."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from workflow import BUILD
+from workflow.browser import launch
+
+SITE = BUILD / "site"
+SCREENSHOTS = BUILD / "screenshots"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """Address of the site."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{httpd.server_port}"
+        httpd.shutdown()
+
+
+class Watch:
+    """What a page asked for outside this machine, and what it complained about."""
+
+    def __init__(self, page):
+        self.outside, self.errors = [], []
+        page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("requestfailed", lambda request: self.errors.append(request.url))
+        page.on("response", lambda r: r.status >= 400 and self.errors.append(r.url))
+        page.route("**/*", self.local_only)
+
+    def local_only(self, route):
+        local = ("file:", "data:", "blob:", "http://127.0.0.1:", "ws://127.0.0.1:")
+        if route.request.url.startswith(local):
+            route.continue_()
+        else:
+            self.outside.append(route.request.url)
+            route.abort()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens an address and watches; what was watched must be clean at the end."""
+    pages = []
+
+    def opened(address, width=1280, height=900, scheme="light"):
+        viewport = {"width": width, "height": height}
+        page = browser.new_page(viewport=viewport, color_scheme=scheme)
+        watch = Watch(page)
+        pages.append((page, watch))
+        page.goto(address)
+        typeset(page)
+        return page
+
+    yield opened
+    for page, watch in pages:
+        page.close()
+        assert watch.outside == []
+        assert watch.errors == []
+
+
+def typeset(page):
+    """Wait for MathJax, where the page has it."""
+    page.wait_for_load_state("load")
+    page.evaluate("() => window.MathJax?.startup?.promise.then(() => true) ?? true")
+
+
+@pytest.fixture(scope="session")
+def screenshot():
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    return lambda page, name: page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A copy of the notebooks, so that those of the repository stay as they are."""
+    shutil.copytree(BUILD.parent / "notebooks", tmp_path / "notebooks")
+    return Path(os.fspath(tmp_path))

@@ -1,0 +1,175 @@
+"""The built site in a real browser: `make test-browser`."""
+
+import importlib.util
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from firmlib.strings import motif_importance
+from workflow import ROOT
+from workflow.manifest import makers
+
+from .conftest import SITE
+
+PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
+PAGES = [page for page in PAGES if not page.startswith("_static")]
+PHONE = {"width": 390, "height": 844}
+CLOSE_UPS = ["index", "explorer", "api", "benchmarks/index", "notebooks/07_gattaca"]
+
+
+def test_every_notebook_has_a_page_and_its_download():
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f"notebooks/{path.stem}.html" in PAGES
+        assert (SITE / "downloads" / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screenshot):
+    page = open_page(f"{SITE.as_uri()}/{name}" if scheme == "file" else f"{server}/{name}")
+    maths = page.evaluate(
+        """() => [...document.querySelectorAll('.math')].map(e => e.querySelector(
+            'mjx-container svg') && !e.querySelector('[data-mjx-error]') ? '' : e.textContent)"""
+    )
+    assert [math for math in maths if math] == []
+    prose = page.locator("article p, article li, article td").all_inner_texts()
+    assert [text for text in prose if re.search(r"\$[^$]*\\\w", text)] == []
+    empty = page.evaluate(
+        """async () => {
+            const images = [...document.images];
+            images.forEach(image => image.loading = 'eager');
+            await Promise.all(images.map(image => image.decode().catch(() => null)));
+            return images.filter(i => !i.naturalWidth || !i.width || !i.height).map(i => i.src);
+        }"""
+    )
+    assert empty == []
+    if scheme == "http":
+        label = name.removesuffix(".html").replace("/", "-")
+        screenshot(page, f"desktop-{label}")
+        page.set_viewport_size(PHONE)
+        page.wait_for_timeout(700)  # the sidebars slide away
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        if name.removesuffix(".html") in CLOSE_UPS:
+            screenshot(page, f"phone-{label}")
+
+
+@pytest.mark.parametrize("name", CLOSE_UPS)
+def test_dark_mode_is_dark(name, server, open_page, screenshot):
+    page = open_page(f"{server}/{name}.html", scheme="dark")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, re.findall(r"\d+", background)[:3])) < 150
+    screenshot(page, "dark-" + name.replace("/", "-"))
+
+
+class Anchors(HTMLParser):
+    """Ids of a page, and where it links to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.ids.add(attrs.get("id"))
+        if tag == "a" and attrs.get("href"):
+            self.links.append(attrs["href"])
+
+
+def test_links_lead_somewhere():
+    parsed = {name: Anchors((SITE / name).read_text()) for name in PAGES}
+    broken = []
+    for name, page in parsed.items():
+        for link in page.links:
+            path, fragment = urldefrag(unquote(link))
+            if ":" in path:
+                continue
+            target = ((SITE / name).parent / path).resolve() if path else SITE / name
+            known = parsed.get(str(target.relative_to(SITE)))
+            if not target.exists() or (fragment and known and fragment not in known.ids):
+                broken.append((name, link))
+    assert broken == []
+    assert all(f"#figure-{n}" in " ".join(parsed["index.html"].links) for n in makers())
+
+
+def test_claims_are_filtered_by_section_verdict_and_words(server, open_page):
+    page = open_page(f"{server}/index.html")
+    rows = page.locator("#claims-table tbody tr")
+    shown = page.locator("#claims-table tbody tr:visible")
+    assert shown.count() == rows.count() > 50
+    page.select_option("#filter-verdict", "corrected")
+    assert 0 < shown.count() < rows.count()
+    assert set(shown.locator(".verdict").all_inner_texts()) == {"corrected"}
+    page.select_option("#filter-section", "2.3")
+    assert all(row.get_attribute("data-section") == "2.3" for row in shown.all())
+    assert page.inner_text("#filter-count") == f"{shown.count()} of {rows.count()}"
+    page.select_option("#filter-verdict", "")
+    page.select_option("#filter-section", "")
+    page.fill("#filter-words", "gattaca")
+    assert 0 < shown.count() < 15
+    page.fill("#filter-words", "")
+    assert shown.count() == rows.count()
+
+
+def test_search_finds_a_notebook_and_a_function(server, open_page):
+    page = open_page(f"{server}/search.html?q=GATTACA")
+    page.wait_for_selector("#search-results li a")
+    links = page.locator("#search-results li a").all()
+    assert any("07_gattaca" in link.get_attribute("href") for link in links)
+    page = open_page(f"{server}/search.html?q=motif_importance")
+    page.wait_for_selector("#search-results li a[href*='api.html']")
+
+
+def explorer_machine():
+    spec = importlib.util.spec_from_file_location("export", ROOT / "site" / "export.py")
+    export = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(export)
+    return next(export.machines())[2]
+
+
+def test_explorer_shows_the_motif_where_it_was_planted(open_page, screenshot):
+    page = open_page(f"{SITE.as_uri()}/explorer.html")
+    page.fill("#motif", "")
+    page.type("#motif", "gattaca")
+    assert page.input_value("#motif") == "GATTACA"
+    weights = explorer_machine().weights_
+    for motif in ("GATTACA", "ATT", "AGATTACAGATT"):
+        page.fill("#motif", motif)
+        exact = motif_importance(weights, [motif], scale="firm")[0]
+        text = page.inner_text("#message")
+        peak, value = re.search(r"position (\d+): Q = ([\d.e-]+),", text).groups()
+        assert float(value) == pytest.approx(exact.max(), rel=0.01)
+        assert exact[int(peak)] == pytest.approx(exact.max(), rel=0.01)
+        assert page.input_value("#length") == str(len(motif))
+        if motif == "GATTACA":
+            assert abs(int(peak) - 35) <= 3
+    page.fill("#motif", "GATTACA")
+    box = page.locator("#plot svg").bounding_box()
+    middle = box["x"] + 52 + (box["width"] - 62) * 40 / 63
+    page.mouse.click(middle, box["y"] + 150)
+    assert page.inner_text("#best-at") == "40"
+    assert page.locator("#best tbody tr").count() == 10
+    assert page.locator("#best button").first.inner_text() == "GATTACA"
+    page.locator("#best button").nth(1).click()
+    assert page.input_value("#motif") == page.locator("#best .chosen").inner_text() != "GATTACA"
+    page.fill("#length", "9")
+    assert "GATTACA" in page.input_value("#motif")
+    assert len(page.input_value("#motif")) == 9
+    screenshot(page, "explorer-length-9")
+
+
+def test_explorer_says_what_a_motif_is_and_has_the_unseen_motif(open_page):
+    page = open_page(f"{SITE.as_uri()}/explorer.html")
+    for bad in ("GATTAXA", ""):
+        page.fill("#motif", bad)
+        assert "each of A, C, G, T" in page.inner_text("#message")
+    options = page.locator("#machine option").all_inner_texts()
+    assert len(options) == 2 + len(list((ROOT / "data").glob("splice_[ad]*.tsv.gz")))
+    for i in range(len(options)):
+        page.select_option("#machine", str(i))
+        assert "most important at position" in page.inner_text("#message")
+    page.select_option("#machine", label=options[1])
+    position = int(re.search(r"position (\d+)", page.inner_text("#message"))[1])
+    assert abs(position - 35) <= 3

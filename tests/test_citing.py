@@ -1,0 +1,113 @@
+"""What a journal, Zenodo, CODECHECK and Binder read."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from workflow import ROOT
+from workflow.archive import archive
+from workflow.environment import environment
+from workflow.manifest import codecheck, makers, manifest
+
+CITATION = json.loads(
+    json.dumps(yaml.safe_load((ROOT / "CITATION.cff").read_text()), default=str)  # dates as text
+)
+
+
+def test_citation_follows_the_schema():
+    schema = json.loads((ROOT / "tests" / "citation-file-format-1.2.0.json").read_text())
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    validator.validate(CITATION)
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate(CITATION | {"authors": []})
+
+
+def test_zenodo_says_what_the_citation_says():
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    for theirs, ours in [
+        ("title", "title"),
+        ("version", "version"),
+        ("publication_date", "date-released"),
+        ("license", "license"),
+        ("keywords", "keywords"),
+    ]:
+        assert zenodo[theirs] == CITATION[ours]
+    assert [c["name"] for c in zenodo["creators"]] == [a["name"] for a in CITATION["authors"]]
+    assert CITATION["references"][0]["title"] in zenodo["references"][0]
+
+
+def test_codecheck_lists_every_figure_and_table():
+    assert (ROOT / "codecheck.yml").read_text() == codecheck(), "python -m workflow.manifest"
+    listed = {row["file"] for row in manifest()}
+    tracked = subprocess.run(
+        ["git", "ls-files", "figures", "data/*.csv"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.split()
+    assert set(tracked) <= listed  # nothing tracked, if this is no git repository
+    assert all((ROOT / file).exists() for file in listed)
+
+
+def test_every_figure_comes_from_the_notebook_that_the_manifest_names():
+    """By the notebooks' own outputs: the cell that saves a figure shows it."""
+    for name, maker in makers().items():
+        notebook = json.loads((ROOT / "notebooks" / f"{maker.notebook}.ipynb").read_text())
+        outputs = notebook["cells"][maker.cell]["outputs"]
+        assert any("image/png" in output.get("data", {}) for output in outputs), name
+
+
+def test_the_manifest_is_regenerated():
+    """By the run of all notebooks that `make test` just made, as `make reproduce` makes it."""
+    fresh = os.environ.get("FIRMLIB_FRESH")
+    if fresh is None:
+        pytest.skip("needs the outputs of nbval's run: make test")
+    files = [row["file"] for row in manifest() if row["comment"].startswith("made by")]
+    assert files
+    assert [file for file in files if not Path(fresh, file).exists()] == []
+
+
+def test_binder_has_the_same_environment():
+    binder = (ROOT / ".binder" / "environment.yml").read_text()
+    assert binder == environment("..")
+    assert binder.replace("--editable ..", "--editable .") == environment()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A small repository with one commit."""
+    for name in ("CITATION.cff", "requirements.lock", "Makefile"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "run").write_text("#!/bin/sh\n")
+    (tmp_path / "run").chmod(0o755)
+    user = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*user, "commit", "-qm", "a"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_archive_is_the_same_bytes_and_holds_its_own_checksums(repository):
+    name, content = archive(repository)
+    (repository / "Makefile").write_text("changed, not committed")
+    os.utime(repository / "CITATION.cff", (0, 0))
+    assert archive(repository) == (name, content)
+    with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+        files = {info.filename.split("/", 1)[1]: info for info in zipped.infolist()}
+        sums = zipped.read(files["SHA256SUMS"]).decode().splitlines()
+        assert len(sums) == len(files) - 1
+        for line in sums:
+            digest, path = line.split("  ")
+            assert hashlib.sha256(zipped.read(files[path])).hexdigest() == digest
+        assert zipped.read(files["Makefile"]) == (ROOT / "Makefile").read_bytes()
+        assert files["run"].external_attr >> 16 == 0o100755
+        environment = zipped.read(files["ENVIRONMENT.txt"]).decode()
+    for package in ("numpy==", "sphinx-book-theme==", "scikit-learn=="):
+        assert f"\n{package}" in environment
+    lock = (ROOT / "requirements.lock").read_text()
+    assert len(environment.splitlines()) == 2 + len(re.findall("^[a-z0-9]", lock, re.M))

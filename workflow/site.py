@@ -1,0 +1,237 @@
+"""Build the site from what is committed: nothing is executed, nothing is fetched.
+
+Sphinx reads build/site-source, which is written here: the pages of site/, the notebooks with a box
+on how to run them, and what the ledger, the figures and the parameters say, as HTML.
+"""
+
+import ast
+import html
+import json
+import re
+import shlex
+import shutil
+import sys
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+
+import nbformat
+import yaml
+from sphinx.cmd.build import main as sphinx
+
+import firmlib
+from firmlib.claims import VERDICTS
+from workflow import BUILD, ROOT
+from workflow.manifest import makers
+
+SITE = ROOT / "site"
+PARAMETER = re.compile(r"^(\w+): ([\w\[\]]+) = (.+?)  # (.+)$", re.M)
+
+
+def stage(source: Path, *, one_page: bool = False) -> None:
+    """Write everything Sphinx reads to `source`; `one_page` is for the PDF, where links are #…"""
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(SITE, source, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for kind, pattern in (("figures", "*.png"), ("benchmarks", "*.png")):
+        shutil.copytree(ROOT / kind, source / kind, ignore=_all_but(pattern))
+    ledger = json.loads((ROOT / "data" / "claims.json").read_text())
+    parts = {
+        "version": firmlib.__version__,
+        "date": str(citation()["date-released"]),
+        "tally": tally(ledger),
+        "claims": claims_table(ledger, one_page),
+        "errata": errata_table(ledger, one_page),
+        "gallery": gallery(one_page),
+        "bibtex": bibtex(),
+        "citation": (ROOT / "CITATION.cff").read_text(),
+    }
+    for page in source.glob("*.md"):
+        text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], page.read_text())
+        page.write_text(text)
+    if one_page:
+        for page in ("explorer.md", "index.md"):
+            (source / page).unlink()
+        (source / "print.md").rename(source / "index.md")
+    else:
+        (source / "print.md").unlink()
+        mathjax(source / "_static" / "mathjax")
+    (source / "benchmarks" / "index.md").write_text((ROOT / "benchmarks/README.md").read_text())
+    places = makers()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        anchors = {at.cell: name for name, at in places.items() if at.notebook == path.stem}
+        for cell, name in sorted(anchors.items(), reverse=True):
+            notebook.cells.insert(cell, _markdown(f'<a id="figure-{name}"></a>'))
+        if not one_page:
+            notebook.cells.insert(1, _markdown(how_to_run(path, notebook)))
+        (source / "notebooks").mkdir(exist_ok=True)
+        nbformat.write(notebook, source / "notebooks" / path.name)
+        (source / "extra" / "downloads").mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, source / "extra" / "downloads")
+
+
+def mathjax(folder: Path) -> None:
+    """Copy the one file of MathJax that draws equations, fonts included, as SVG."""
+    folder.mkdir(parents=True)
+    package = resources.files("sphinx-mathjax-offline")
+    script = (package / "static" / "mathjax" / "tex-svg.js").read_bytes()
+    (folder / "tex-svg.js").write_bytes(script)
+
+
+def citation() -> dict:
+    """Return CITATION.cff as a dict."""
+    return yaml.safe_load((ROOT / "CITATION.cff").read_text())
+
+
+def bibtex() -> str:
+    """Return the entries for the software and for the paper."""
+    entry = citation()
+    paper = entry["references"][0]
+    authors = " and ".join(f"{a['family-names']}, {a['given-names']}" for a in paper["authors"])
+    return f"""\
+@software{{firmlib,
+  title   = {{{entry["title"]}}},
+  author  = {{{{{entry["authors"][0]["name"]}}}}},
+  version = {{{entry["version"]}}},
+  date    = {{{entry["date-released"]}}}
+}}
+@inproceedings{{zien2009firm,
+  title     = {{{paper["title"]}}},
+  author    = {{{authors}}},
+  booktitle = {{{paper["collection-title"]}}},
+  year      = {{{paper["year"]}}}
+}}"""
+
+
+def tally(ledger: list[dict[str, str]]) -> str:
+    """Return how many claims have which verdict, in a line."""
+    counts = Counter(claim["verdict"] for claim in ledger)
+    return f"{len(ledger)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+
+
+def claims_table(ledger: list[dict[str, str]], one_page: bool) -> str:
+    """Return the ledger as a table whose rows say their section and verdict, for the filter."""
+    rows = [
+        f'<tr data-section="{claim["section"]}" data-verdict="{claim["verdict"]}">'
+        f"<td>{_link(claim, one_page)}</td><td>{_text(claim['statement'])}</td>"
+        f"<td>{_text(claim['measured'] or '–')}</td>"
+        f'<td><span class="verdict">{claim["verdict"]}</span></td></tr>'
+        for claim in ledger
+    ]
+    return _table(
+        "claims-table", ("claim", "what the paper says", "what came out", "verdict"), rows
+    )
+
+
+def errata_table(ledger: list[dict[str, str]], one_page: bool) -> str:
+    """Return what is corrected, printed form beside corrected form."""
+    rows = [
+        f"<tr><td>{_link(claim, one_page)}</td><td>{_text(claim['expected'])}</td>"
+        f"<td>{_text(claim['correction'])}</td></tr>"
+        for claim in ledger
+        if claim["verdict"] == "corrected"
+    ]
+    return _table("errata-table", ("claim", "as printed", "corrected"), rows)
+
+
+def gallery(one_page: bool) -> str:
+    """Return every figure with a link to the cell that made it."""
+    cards = []
+    for name, maker in sorted(makers().items(), key=lambda item: item[1]):
+        page = "" if one_page else f"notebooks/{maker.notebook}.html"
+        cards.append(
+            f'<a class="card-figure" href="{page}#figure-{name}">'
+            f'<img src="_static/figures/{name}.png" alt="Figure {name}" '
+            f'loading="lazy"><span>{name} · {maker.notebook}</span></a>'
+        )
+    return '<div class="gallery">\n' + "\n".join(cards) + "\n</div>"
+
+
+def parameters(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str, str]]:
+    """Return name, type, default and meaning of a notebook's parameters, as its cell has them."""
+    [cell] = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    return PARAMETER.findall(cell.source)
+
+
+def how_to_run(path: Path, notebook: nbformat.NotebookNode) -> str:
+    """Return the box under a notebook's title: download, change, run."""
+    given = parameters(notebook)
+    words = [".venv/bin/papermill", f"notebooks/{path.name}", "out.ipynb"]
+    lines = [" ".join(words)]
+    for name, kind, default, _ in given:
+        value = ast.literal_eval(default)
+        option = ("-r", name, value) if kind == "str" else ("-y", f"{name}: {json.dumps(value)}")
+        lines.append("  " + shlex.join(option))
+    command = " \\\n".join(lines)
+    rows = "\n".join(
+        f"| `{name}` | {kind} | `{default}` | {meaning} |" for name, kind, default, meaning in given
+    )
+    return f"""\
+<a class="download" href="../downloads/{path.name}" download>Download {path.name}</a>
+
+<details class="run"><summary>Run with these parameters</summary>
+
+In JupyterLab: `make lab`, open `{path.name}`, change the first cell, and choose *Run*, *Run All \
+Cells*. What it writes goes to `build/scratch`. From a shell, with the values to change:
+
+```sh
+{command}
+```
+
+| parameter | type | here | meaning |
+|---|---|---|---|
+{rows}
+
+</details>"""
+
+
+def _all_but(pattern: str):
+    return lambda folder, names: [n for n in names if not Path(n).match(pattern)]
+
+
+def _markdown(text: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_markdown_cell(text)
+
+
+def _link(claim: dict[str, str], one_page: bool) -> str:
+    if claim["verdict"] == "open":
+        return f"<code>{claim['id']}</code>"
+    page = "" if one_page else f"notebooks/{Path(claim['notebook']).stem}.html"
+    return f'<a href="{page}#{claim["id"]}"><code>{claim["id"]}</code></a>'
+
+
+def _text(cell: str) -> str:
+    """Escape for HTML; what stands between dollar signs is for MathJax."""
+    text, *rest = cell.split("$")
+    if not rest:
+        return html.escape(text)
+    math = f'<span class="math">\\({html.escape(rest[0])}\\)</span>'
+    return html.escape(text) + math + _text("$".join(rest[1:]))
+
+
+def _table(id: str, head: tuple[str, ...], rows: list[str]) -> str:
+    cells = "".join(f"<th>{name}</th>" for name in head)
+    body = "\n".join(rows)
+    return (
+        f'<div class="wide"><table id="{id}" class="table">\n<thead><tr>{cells}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def main() -> int:
+    """Build build/site; warnings are errors."""
+    source, out = BUILD / "site-source", BUILD / "site"
+    stage(source)
+    shutil.copytree(source / "figures", source / "_static" / "figures")
+    shutil.copy(BUILD / "explorer.js", source / "_static" / "explorer-data.js")
+    shutil.rmtree(out, ignore_errors=True)
+    options = ["-q", "-W", "--keep-going", "-E", "-c", str(SITE), "-d", str(BUILD / "doctrees")]
+    if sphinx(["-b", "html", *options, str(source), str(out)]):
+        return 1
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    print(f"build/site/index.html: {len(list(out.rglob('*.html')))} pages, {size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
