@@ -7,7 +7,6 @@ rows and orders than here for a stable answer. Writes build/bench/peers.csv.
 
 import argparse
 import logging
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
+from timing import cpu_seconds
 
 import firmlib
 from firmlib.scores import as_score
@@ -32,16 +32,6 @@ OUTPUT = Path(__file__).parents[1] / "build" / "bench"
 FEATURES = 20
 SUBSET = 1000  # rows of the brute partial dependence and of SHAP for boosted trees
 Run = tuple[str, Callable[[], Any], int]
-
-
-def cpu_seconds(call: Callable[[], Any], repeat: int) -> float:
-    """The least of some runs."""
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def machines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:

@@ -6,26 +6,15 @@ Shogun 0.9.3, one core, n = 5000, L = 100, takes 2.8 to 3.4 s for w and the POIM
 """
 
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
+from timing import cpu_seconds
 
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import motif_importance
 from firmlib.strings.poim import poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
-
-
-def cpu_seconds(call: Callable[[], object], repeat: int = 5) -> float:
-    """The least of some runs: the first ones also pay for fetching memory."""
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def machine(rng: np.random.Generator, n: int, length: int) -> tuple[np.ndarray, np.ndarray]:

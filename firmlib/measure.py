@@ -232,7 +232,7 @@ def firm(
     sample_weight : array of shape (n,), optional
         A weight k is the same as the row k times.
     feature_names : sequence of str, optional
-        Names to use instead.
+        Names to use instead; pairs keep theirs.
     standardize : bool
         Divide the score by its standard deviation first; to the intervals that counts as known.
     confidence_level : float
@@ -285,8 +285,10 @@ def firm(
     if standardize and sd > 0:
         data, sd = Rows.of(s / sd, w), 1.0
     if isinstance(features, Pairs):
+        if feature_names is not None:
+            raise ValueError("feature_names is not for pairs, which have names of their own")
         pairs = _binary_pairs(data, X, keep, features, options["kind"])
-        if pairs is not None and feature_names is None:
+        if pairs is not None:
             return make_result(pairs, sd, confidence_level)
         features = features.features(X)
     names, functions = zip(*_named_features(X, features), strict=True)

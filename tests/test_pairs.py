@@ -83,6 +83,10 @@ def test_a_hundred_thousand_pairs():
         (lambda X: firm(X[:, 0], X, Pairs("xor", [1])), r"columns=\[1\] must be two different"),
         (lambda X: firm(X[:, 0], X, Pairs("xor", [1, 1])), r"columns=\[1, 1\] must be two"),
         (lambda X: firm(X[:, 0], X, Pairs("xor", ["z", 1])), r"feature 'z' is no column of X"),
+        (
+            lambda X: firm(X[:, 0], X, Pairs("xor"), feature_names=["a"] * 3),
+            "feature_names is not for pairs",
+        ),
         (lambda X: firm(X[:, 0], X, Pairs("conjunction")), r"column 0 of X must have two values"),
     ],
 )
