@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import firmlib
 from firmlib import display
+from firmlib.compendium import figures
 
 OUTPUT = Path(__file__).parents[1] / "build" / "bench"
 BYTES = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss
@@ -100,7 +101,7 @@ def main() -> None:
     table.to_csv(OUTPUT / "scaling.csv", index=False, float_format="%.6g")
 
     mpl.use("agg")
-    display.use_style()
+    figures.use_style()
     figure, axes = plt.subplots(2, 2, figsize=(6.5, 5), sharex="col", sharey="row")
     parts = {"n": table[: len(by_n)], "d": table[len(by_n) : len(by_n) + len(by_d)]}
     for (time_ax, memory_ax), (size, part) in zip(axes.T, parts.items(), strict=True):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firmlib._output import write_atomic
+from firmlib.compendium.output import write_atomic
 from firmlib.datasets import SPLICE
 
 HERE = Path(__file__).resolve().parent

@@ -43,18 +43,6 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     return (q_a - q_b) * np.sqrt(p_a * (1 - p_a))
 
 
-def firm_uniform(weights: ArrayLike) -> np.ndarray:
-    """FIRM of the inputs of s(x) = w'x + b for X uniform on {-1, +1}^d: Q = w (Section 2.4.1).
-
-    Examples
-    --------
-    >>> from firmlib.binary import firm_uniform
-    >>> firm_uniform([2, -1])
-    array([ 2., -1.])
-    """
-    return check_array("weights", weights, 1).copy()
-
-
 def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
     """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
 

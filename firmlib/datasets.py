@@ -23,7 +23,9 @@ from firmlib._checks import (
     check_number,
     check_option,
 )
-from firmlib._output import ROOT
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+"""The files that come with a checkout of the compendium."""
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 _ROUNDS = 1000  # in which a motif that must not occur may be drawn again
@@ -112,9 +114,8 @@ def data_file(name: str) -> Path:
     >>> data_file('claims.json').exists()
     True
     """
-    folder = ROOT / "data"
-    check_option("name", name, sorted(path.name for path in folder.glob("*")))
-    return folder / name
+    check_option("name", name, sorted(path.name for path in DATA.glob("*")))
+    return DATA / name
 
 
 def two_gaussians(
@@ -327,7 +328,7 @@ def splice(
     """
     check_option("site", site, SPLICE)
     expected = SPLICE[site]
-    path = Path(ROOT / "data" if folder is None else folder, expected.file)
+    path = Path(DATA if folder is None else folder, expected.file)
     restore = "restore it with git, or make it again with data/fetch_splice.py"
     if not path.is_file():
         raise ValueError(

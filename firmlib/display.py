@@ -1,55 +1,20 @@
-"""The pictures: q_f as a curve, Q_f as bars; and how a notebook saves a figure with its data."""
+"""The pictures: q_f as a curve, Q_f as bars."""
 
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any, Self
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from firmlib._checks import check_integer
-from firmlib._output import output_dir, write_atomic
 from firmlib.estimators import ConditionalScore
 from firmlib.measure import FirmResult, conditional_expected_score, firm
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
-
-STYLE = {
-    "axes.prop_cycle": plt.cycler(color=[BLUE, RED, GREEN, ORANGE, PURPLE, SKY, GREY]),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "figure.constrained_layout.use": True,
-    "figure.dpi": 110,
-    "font.size": 9,
-    "legend.frameon": False,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "firmlib",
-}
-
-
-def use_style() -> None:
-    """Give all figures of a session the same look."""
-    plt.rcParams.update(STYLE)
-
-
-def save(figure: Figure, name: str, data: pd.DataFrame) -> None:
-    """Write a figure as png and svg and the numbers behind it as csv, in the output folder.
-
-    The same figure gives the same bytes again.
-    """
-    for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-        buffer = BytesIO()
-        figure.savefig(buffer, format=suffix, metadata=metadata)
-        write_atomic(output_dir() / "figures" / f"{name}.{suffix}", buffer.getvalue())
-    csv = data.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-    write_atomic(output_dir() / "data" / f"{name}.csv", csv)
 
 
 def _new_axes(width: float, height: float) -> Axes:

@@ -21,6 +21,8 @@ from firmlib._checks import (
     check_option,
     check_weights,
 )
+from firmlib._groups import estimate_group
+from firmlib._pairs import estimate_pairs
 from firmlib.estimators import (
     METHODS,
     ROWS,
@@ -33,8 +35,6 @@ from firmlib.estimators import (
     summarize,
 )
 from firmlib.features import Column, Feature, Group, Pairs, column, column_index, column_names
-from firmlib.groups import estimate_group
-from firmlib.pairs import estimate_pairs
 from firmlib.scores import Score, as_score, class_scores, n_rows
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def firm(
         of `firmlib.features`; a dict of name to column, callable or array (n,); or feature
         values themselves, (n,) or a table (n, m). They need not be known to the machine. A list
         of columns in a dict is a group, ``{"size": ["radius", "area"]}``, with the importance
-        sd of E[s | all of them] (see `firmlib.groups`); `firmlib.features.Pairs` stands for all
+        sd of E[s | all of them] (see `firmlib._groups`); `firmlib.features.Pairs` stands for all
         pairs of columns.
     method : {"auto", "discrete", "binned", "slope"}
         "discrete" takes the mean score on each level of the feature, "binned" in about sqrt(n)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_array, check_covariance, check_number
+from firmlib.expansion import KernelExpansion
 
 
 def firm_linear(
@@ -85,9 +86,7 @@ def firm_taylor(
 
 
 def firm_rbf(
-    dual_coef: ArrayLike,
-    centers: ArrayLike,
-    gamma: float,
+    expansion: KernelExpansion,
     mean: ArrayLike,
     cov: ArrayLike,
     *,
@@ -95,7 +94,8 @@ def firm_rbf(
 ) -> np.ndarray:
     """Exact FIRM of a Gaussian-kernel machine.
 
-    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b.
+    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, where gamma is the
+    `width` of the expansion; scikit-learn's gamma is 1 / gamma^2.
 
     Given a'X = t, X is normal with mean mu + g tau, where tau = t - a'mu, v = a'Sigma a and
     g = Sigma a / v, and covariance Sigma - v g g'. Put A = gamma^2/2 I + Sigma - v g g'; then
@@ -111,12 +111,8 @@ def firm_rbf(
 
     Parameters
     ----------
-    dual_coef : array of shape (m,)
-        alpha_i.
-    centers : array of shape (m, d)
-        x_i.
-    gamma : float
-        The paper's width; scikit-learn's gamma is 1 / gamma^2 (see `KernelExpansion.width`).
+    expansion : KernelExpansion
+        With kernel "rbf"; of a fitted SVM, `KernelExpansion.from_estimator(machine)`.
     mean, cov : arrays of shape (d,) and (d, d)
         Of the inputs.
     directions : array of shape (k, d), optional
@@ -131,16 +127,21 @@ def firm_rbf(
     --------
     A bump in the middle: the score falls on both sides, which no slope or gradient at 0 sees.
 
+    >>> from firmlib.expansion import KernelExpansion
     >>> from firmlib.normal import firm_rbf
-    >>> firm_rbf([1.0], [[0.0]], gamma=1.0, mean=[0.0], cov=[[1.0]]).round(4)
+    >>> bump = KernelExpansion([1.0], [[0.0]], "rbf")
+    >>> firm_rbf(bump, mean=[0.0], cov=[[1.0]]).round(4)
     array([0.3375])
     """
-    alpha = check_array("dual_coef", dual_coef, 1)
-    centers = check_array("centers", centers, 2, (len(alpha), None))
+    if not isinstance(expansion, KernelExpansion) or expansion.kernel != "rbf":
+        raise ValueError(
+            f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'; make one with "
+            "KernelExpansion.from_estimator(fitted SVM)"
+        )
+    alpha, centers, gamma = expansion.dual_coef, expansion.centers, expansion.width
     d = centers.shape[1]
     mean = check_array("mean", mean, 1, (d,))
     cov = check_covariance("cov", cov, d)
-    gamma = check_number("gamma", gamma, 0, above=True)
     A = _directions(directions, d)
     c = centers - mean
     return np.array(

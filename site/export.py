@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from firmlib import datasets
-from firmlib._output import ROOT, write_atomic
+from firmlib.compendium.output import ROOT, write_atomic
 from firmlib.strings import WDSClassifier, poim
 
 DEGREE = 6  # all words of six letters at all positions still are half a megabyte

@@ -18,7 +18,7 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 from tqdm import tqdm
 
-from firmlib import claims
+from firmlib.compendium import claims
 from workflow import ROOT
 
 MUTANTS = [

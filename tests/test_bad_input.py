@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
 from firmlib import binary, conditional_expected_score, features, firm, normal
-from firmlib.scores import KernelExpansion, as_score, gradient
+from firmlib.expansion import KernelExpansion, gradient
+from firmlib.scores import as_score
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(20, 3))
@@ -21,6 +22,12 @@ LABELS = (S > 0).astype(int)
 THREE = np.digitize(S, [-1, 1])
 B = np.array([[-1, 1], [1, 1], [1, -1], [1, 1]])
 ONES = np.ones(20)
+
+
+def gaussian(centers):
+    return KernelExpansion([1.0], centers, "rbf")
+
+
 EYE = np.eye(2)
 FAR = np.array([[1e10, 0, 0], [0, 1, 2], [0, 2, 1]])  # the first input in a small unit
 LOPSIDED = np.array([[1e10, 0, 0], [0, 1, 0.5], [0, 0, 1]])
@@ -376,7 +383,6 @@ BINARY = {
     "q_a nan": (lambda: binary.firm_binary([1, np.nan], 2, 0.5), "^q_a must be finite"),
     "q_b inf": (lambda: binary.firm_binary(1, np.inf, 0.5), "^q_b must be finite"),
     "q_a and q_b": (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"q_a.*\(3,\).*\(2,\)"),
-    "weights 2-d": (lambda: binary.firm_uniform(EYE), r"^weights must have 1 axes, got shape \(2"),
     "literal of 2": (
         lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]),
         "^values must hold only -1, 0 and 1, got 2",
@@ -458,7 +464,7 @@ NORMAL = {
         r"^directions has shape \(1, 3\), expected \('any', 2\)",
     ),
     "directions 1-d": (
-        lambda: normal.firm_rbf([1.0], [[0, 0]], 1.0, [0, 0], EYE, directions=[1, 0]),
+        lambda: normal.firm_rbf(gaussian([[0, 0]]), [0, 0], EYE, directions=[1, 0]),
         r"^directions must have 2 axes, got shape \(2,\)",
     ),
     "mean of an array": (
@@ -477,19 +483,16 @@ NORMAL = {
         lambda: normal.firm_taylor(lambda x: x * np.nan, EYE),
         "^gradient must be finite, got 2 NaN",
     ),
-    **{
-        f"gamma {value!r}": (
-            lambda value=value: normal.firm_rbf([1.0], [[0.0]], value, [0.0], [[1.0]]),
-            f"^gamma must be a finite number above 0, got {value!r}",
-        )
-        for value in (0, -1.5, np.inf, np.nan, "scale")
-    },
-    "centers size": (
-        lambda: normal.firm_rbf([1.0, 2.0], [[0.0]], 1.0, [0.0], [[1.0]]),
-        r"^centers has shape \(1, 1\), expected \(2, 'any'\)",
+    "expansion of another kernel": (
+        lambda: normal.firm_rbf(KernelExpansion([1.0], [[0.0]], "linear"), [0.0], [[1.0]]),
+        r"^expansion=KernelExpansion\(.* must be a KernelExpansion with kernel='rbf'",
+    ),
+    "expansion in three arguments": (
+        lambda: normal.firm_rbf([1.0], [0.0], [[1.0]]),
+        r"^expansion=\[1.0\] must be a KernelExpansion with kernel='rbf'",
     ),
     "rbf mean size": (
-        lambda: normal.firm_rbf([1.0], [[0.0]], 1.0, [0.0, 1.0], [[1.0]]),
+        lambda: normal.firm_rbf(gaussian([[0.0]]), [0.0, 1.0], [[1.0]]),
         r"^mean has shape \(2,\), expected \(1,\)",
     ),
     **{

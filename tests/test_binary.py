@@ -12,7 +12,6 @@ from firmlib.binary import (
     firm_conjunctions,
     firm_empirical,
     firm_from_poim,
-    firm_uniform,
     firm_uniform_conjunction,
 )
 
@@ -60,13 +59,12 @@ WEIGHTS = np.array([1.5, -2.0, 0.25, 0.0, 3.0])
 SCORE = CUBE @ WEIGHTS + 0.7
 
 
-def test_firm_uniform():
-    np.testing.assert_array_equal(firm_uniform(WEIGHTS), WEIGHTS)
+def test_the_importance_of_a_uniform_bit_is_its_weight():
     by_table = firm(SCORE, CUBE, method="discrete").importances
     np.testing.assert_allclose(by_table, WEIGHTS, rtol=1e-12, atol=1e-15)
     for j in range(5):
         Q = definition(SCORE, CUBE[:, j] == 1, np.ones(32))
-        np.testing.assert_allclose(firm_uniform(WEIGHTS)[j], Q, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(WEIGHTS[j], Q, rtol=1e-12, atol=1e-15)
 
 
 def conjunctions(order):

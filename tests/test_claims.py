@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from firmlib import claims
+from firmlib.compendium import claims
 
 TEXTS = {"measured": "1", "expected": "2"}
 

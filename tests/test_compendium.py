@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import firmlib
-from firmlib import claims
+from firmlib.compendium import claims
 from tests.mutants import MUTANTS, changed
 from workflow import ROOT
 from workflow.accept import with_tables
@@ -182,7 +182,7 @@ def test_every_name_on_the_readmes_page_has_an_example():
     page = readme[readme.index("| the library on a page |") :].split("\n\n")[0]
     names = [n for n in re.findall(r"`(\w+)[`(]", page) if n != "firmlib"]
     assert len(names) > 40
-    homes = ["", ".binary", ".datasets", ".features", ".normal", ".scores", ".strings"]
+    homes = "", ".binary", ".datasets", ".expansion", ".features", ".normal", ".scores", ".strings"
     modules = [importlib.import_module(f"firmlib{home}") for home in homes]
     for name in names:
         [*homes] = {id(o): o for m in modules if (o := getattr(m, name, None))}.values()

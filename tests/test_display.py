@@ -10,7 +10,7 @@ import firmlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from firmlib import display
+from firmlib.compendium import figures
 
 TABLE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 RESULT = firmlib.firm([0.0, 1.0, -3.0, 1.0], TABLE, method="discrete")
@@ -56,10 +56,10 @@ def test_saved_figures_are_the_same_bytes_again(tmp_path, monkeypatch):
     saved = []
     for folder in ("a", "b"):
         monkeypatch.setenv("FIRMLIB_OUTPUT", str(tmp_path / folder))
-        with plt.rc_context(display.STYLE):
+        with plt.rc_context(figures.STYLE):
             figure, ax = plt.subplots()
             ax.plot([1, 2], [3, 4])
-            display.save(figure, "line", pd.DataFrame({"x": [1, 2], "y": [1 / 3, 2e-20]}))
+            figures.save(figure, "line", pd.DataFrame({"x": [1, 2], "y": [1 / 3, 2e-20]}))
         saved.append({p.name: p.read_bytes() for p in (tmp_path / folder).rglob("*.*")})
     assert set(saved[0]) == {"line.png", "line.svg", "line.csv"}
     assert saved[0] == saved[1]

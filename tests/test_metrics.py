@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from firmlib import metrics
+from firmlib.compendium import metrics
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC, SVR
 
+from firmlib.expansion import KernelExpansion, gradient
 from firmlib.normal import (
     firm_linear,
     firm_rbf,
@@ -18,7 +19,6 @@ from firmlib.normal import (
     shrinkage_covariance,
     shrinkage_intensity,
 )
-from firmlib.scores import KernelExpansion, gradient
 
 MEAN = np.array([0.5, -1.0, 0.2])
 COV = np.array([[1.0, 0.6, -0.3], [0.6, 2.0, 0.4], [-0.3, 0.4, 0.5]])
@@ -29,6 +29,11 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 @pytest.fixture
 def rng():
     return np.random.default_rng(4)
+
+
+def gaussian(dual_coef, centers, width):
+    """A Gaussian-kernel machine with the paper's gamma."""
+    return KernelExpansion(dual_coef, centers, "rbf", scale=width**-2)
 
 
 def conditional(j, t, mean=MEAN, cov=COV):
@@ -107,7 +112,9 @@ def test_directions_in_which_nothing_varies_are_exactly_zero(rng, d):
     flat = null_space(L.T).T
     weights, centers = rng.normal(size=d), rng.normal(size=(4, d))
     assert not firm_linear(weights, L @ L.T, directions=flat).any()
-    assert not firm_rbf(np.ones(4), centers, 9.0, np.zeros(d), L @ L.T, directions=flat).any()
+    assert not firm_rbf(
+        gaussian(np.ones(4), centers, 9.0), np.zeros(d), L @ L.T, directions=flat
+    ).any()
 
 
 # First order
@@ -193,7 +200,7 @@ def test_firm_rbf_by_quadrature(rng, gamma, j):
     centers = rng.multivariate_normal(MEAN, COV, size=20)
     q = rbf_curve(alpha, centers, gamma, MEAN, COV, j)
     expected = signed_sd(q, MEAN[j], COV[j, j])
-    Q = firm_rbf(alpha, centers, gamma, MEAN, COV)
+    Q = firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)
     np.testing.assert_allclose(Q[j], expected, rtol=1e-8)
 
 
@@ -214,7 +221,9 @@ def test_firm_rbf_by_nested_quadrature():
         return quad(integrand, m - 9 * np.sqrt(v), m + 9 * np.sqrt(v), epsabs=1e-13)[0]
 
     expected = signed_sd(q, mean[0], cov[0, 0])
-    np.testing.assert_allclose(firm_rbf(alpha, centers, gamma, mean, cov)[0], expected, rtol=1e-8)
+    np.testing.assert_allclose(
+        firm_rbf(gaussian(alpha, centers, gamma), mean, cov)[0], expected, rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("gamma", [0.7, 3.0])
@@ -222,7 +231,7 @@ def test_firm_rbf_by_simulation(rng, gamma):
     """Two scores that share x_j and nothing else have covariance Var q_j."""
     alpha = rng.normal(size=20)
     centers = rng.multivariate_normal(MEAN, COV, size=20)
-    Q = firm_rbf(alpha, centers, gamma, MEAN, COV)
+    Q = firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)
     n = 100_000
     X = rng.multivariate_normal(MEAN, COV, size=n)
     s = rbf_score(X, alpha, centers, gamma)
@@ -249,15 +258,15 @@ def test_firm_rbf_of_directions(rng):
         np.testing.assert_allclose(T[0], a / np.linalg.norm(a), rtol=1e-12)
         rotated = rbf_curve(alpha, centers @ T.T, 1.5, T @ MEAN, T @ COV @ T.T, 0)
         expected = signed_sd(rotated, T[0] @ MEAN, T[0] @ COV @ T[0])
-        Q = firm_rbf(alpha, centers, 1.5, MEAN, COV, directions=[a, -a])
+        Q = firm_rbf(gaussian(alpha, centers, 1.5), MEAN, COV, directions=[a, -a])
         np.testing.assert_allclose(Q, [expected, -expected], rtol=1e-8)
 
 
 def test_firm_rbf_of_the_coordinate_directions(rng):
     alpha, centers = rng.normal(size=5), rng.normal(size=(5, 3))
     np.testing.assert_allclose(
-        firm_rbf(alpha, centers, 1.5, MEAN, COV, directions=np.eye(3)),
-        firm_rbf(alpha, centers, 1.5, MEAN, COV),
+        firm_rbf(gaussian(alpha, centers, 1.5), MEAN, COV, directions=np.eye(3)),
+        firm_rbf(gaussian(alpha, centers, 1.5), MEAN, COV),
         rtol=1e-14,
     )
 
@@ -268,7 +277,9 @@ def test_firm_rbf_of_narrow_kernels(rng, gamma):
     centers = np.array([[0.3, -0.5, 0.1], [0.9, -1.5, 0.4]])
     q = rbf_curve(alpha, centers, gamma, MEAN, COV, 0)
     expected = sd_by_quad(q, MEAN[0], COV[0, 0])
-    np.testing.assert_allclose(firm_rbf(alpha, centers, gamma, MEAN, COV)[0], expected, rtol=1e-8)
+    np.testing.assert_allclose(
+        firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)[0], expected, rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("gamma", [10.0, 1.0, 1e-2, 1e-4, 1e-6, 1e-8])
@@ -276,7 +287,7 @@ def test_firm_rbf_of_one_bump(gamma):
     """d = 1: E[exp(-k x^2 / gamma^2)] = (1 + 2 k v / gamma^2)^(-1/2), so Var s is known."""
     v = 2.0
     variance = (1 + 4 * v / gamma**2) ** -0.5 - 1 / (1 + 2 * v / gamma**2)
-    Q = firm_rbf([3.0], [[0.7]], gamma, [0.7], [[v]])
+    Q = firm_rbf(gaussian([3.0], [[0.7]], gamma), [0.7], [[v]])
     np.testing.assert_allclose(Q, [3 * np.sqrt(variance)], rtol=1e-8)
 
 
@@ -287,7 +298,7 @@ def test_firm_rbf_of_copies(ratios, gamma):
     width = gamma / np.linalg.norm(ratios)
     expected = np.sqrt((1 + 4 / width**2) ** -0.5 - 1 / (1 + 2 / width**2))
     origin = np.zeros(len(ratios))
-    Q = firm_rbf([1.0], [origin], gamma, origin, np.outer(ratios, ratios))
+    Q = firm_rbf(gaussian([1.0], [origin], gamma), origin, np.outer(ratios, ratios))
     np.testing.assert_allclose(np.abs(Q), expected, rtol=1e-8)
 
 
@@ -295,7 +306,7 @@ def test_firm_rbf_with_a_singular_covariance(rng):
     L = rng.normal(size=(3, 2))
     cov = L @ L.T
     alpha, centers = rng.normal(size=6), rng.normal(size=(6, 3))
-    Q = firm_rbf(alpha, centers, 1.2, MEAN, cov)
+    Q = firm_rbf(gaussian(alpha, centers, 1.2), MEAN, cov)
     for j in range(3):
         q = rbf_curve(alpha, centers, 1.2, MEAN, cov, j)
         np.testing.assert_allclose(Q[j], signed_sd(q, MEAN[j], cov[j, j]), rtol=1e-8)
@@ -303,7 +314,7 @@ def test_firm_rbf_with_a_singular_covariance(rng):
 
 def test_firm_rbf_of_an_input_that_does_not_vary_is_exactly_zero(rng):
     cov = np.array([[1.0, 0.0, 0.3], [0.0, 0.0, 0.0], [0.3, 0.0, 1.0]])
-    Q = firm_rbf(rng.normal(size=6), rng.normal(size=(6, 3)), 1.2, MEAN, cov)
+    Q = firm_rbf(gaussian(rng.normal(size=6), rng.normal(size=(6, 3)), 1.2), MEAN, cov)
     assert Q[1] == 0
     assert Q[[0, 2]].all()
 
@@ -312,10 +323,10 @@ def test_firm_rbf_of_an_input_that_does_not_vary_is_exactly_zero(rng):
 def test_firm_rbf_of_centers_far_away(distance):
     """A center in the tail adds nothing, not NaN; E[exp(-k (x - c)^2)] is known for d = 1."""
     first, second = ((1 + 2 * k) ** -0.5 * np.exp(-k * distance**2 / (1 + 2 * k)) for k in (1, 2))
-    far = firm_rbf([1.0], [[distance]], 1.0, [0.0], [[1.0]])
+    far = firm_rbf(gaussian([1.0], [[distance]], 1.0), [0.0], [[1.0]])
     np.testing.assert_allclose(far, [np.sqrt(second - first**2)], rtol=1e-8)
-    alone = firm_rbf([1.0], [[0.2]], 1.0, [0.0], [[1.0]])
-    both = firm_rbf([1.0, 1.0], [[0.2], [distance]], 1.0, [0.0], [[1.0]])
+    alone = firm_rbf(gaussian([1.0], [[0.2]], 1.0), [0.0], [[1.0]])
+    both = firm_rbf(gaussian([1.0, 1.0], [[0.2], [distance]], 1.0), [0.0], [[1.0]])
     np.testing.assert_allclose(both, alone, rtol=0, atol=2 * np.sqrt(second))
 
 
@@ -324,8 +335,8 @@ def test_firm_rbf_in_batches(rng):
     alpha, centers = rng.normal(size=1500), rng.normal(size=(1500, 2))
     cov = np.array([[1.0, 0.4], [0.4, 1.0]])
     np.testing.assert_allclose(
-        firm_rbf(np.tile(alpha / 2, 2), np.tile(centers, (2, 1)), 1.0, [0, 0], cov),
-        firm_rbf(alpha, centers, 1.0, [0, 0], cov),
+        firm_rbf(gaussian(np.tile(alpha / 2, 2), np.tile(centers, (2, 1)), 1.0), [0, 0], cov),
+        firm_rbf(gaussian(alpha, centers, 1.0), [0, 0], cov),
         rtol=1e-9,
     )
 
@@ -346,7 +357,7 @@ def test_firm_rbf_of_a_support_vector_machine(rng, kind):
         return weights @ score(np.column_stack([np.full(60, t), x1])) / weights.sum()
 
     expansion = KernelExpansion.from_estimator(machine)
-    Q = firm_rbf(expansion.dual_coef, expansion.centers, expansion.width, mean, cov)
+    Q = firm_rbf(expansion, mean, cov)
     np.testing.assert_allclose(Q[0], signed_sd(q, mean[0], cov[0, 0]), rtol=1e-8)
 
 
@@ -358,7 +369,7 @@ def test_firm_rbf_of_wide_kernels_is_firm_taylor(rng):
     error = []
     for gamma in (10.0, 100.0, 1000.0):
         machine = KernelExpansion(alpha, centers, "rbf", scale=gamma**-2)
-        exact = firm_rbf(alpha, centers, gamma, MEAN, COV)
+        exact = firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)
         first_order = firm_taylor(machine.gradient, COV, mean=MEAN)
         error.append(np.abs(exact / first_order - 1).max())
     assert error[0] < 0.5
@@ -370,7 +381,7 @@ def test_firm_taylor_can_miss_everything():
     """A bump at the mean has no gradient there."""
     bump = KernelExpansion([1.0], [[0.0]], "rbf")
     assert firm_taylor(bump.gradient, [[1.0]]) == 0
-    assert firm_rbf([1.0], [[0.0]], 1.0, [0.0], [[1.0]]) > 0.3
+    assert firm_rbf(gaussian([1.0], [[0.0]], 1.0), [0.0], [[1.0]]) > 0.3
 
 
 # Shrinkage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmlib.parameters import require
+from firmlib.compendium.parameters import require
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
-from firmlib.scores import KernelExpansion, as_score, gradient
+from firmlib.expansion import KernelExpansion, gradient
+from firmlib.scores import as_score
 
 rng = np.random.default_rng(0)
 X = rng.normal([0.5, -1.0, 0.0], [1.0, 2.0, 0.5], size=(60, 3))

@@ -6,10 +6,10 @@ import json
 import nbformat
 import pytest
 
-from firmlib import claims
+from firmlib.compendium import claims
 from workflow import accept, engine, reproduce, run
 
-GOOD = """from firmlib import claims
+GOOD = """from firmlib.compendium import claims
 claims.record("2.3-variance", True, measured="x = 1", expected="1")"""
 
 

@@ -4,8 +4,8 @@ import json
 import re
 import sys
 
-from firmlib import claims
-from firmlib._output import write_atomic
+from firmlib.compendium import claims
+from firmlib.compendium.output import write_atomic
 from workflow import BUILD, KINDS, ROOT, SUMMARY
 
 README = ROOT / "README.md"

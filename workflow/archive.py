@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from firmlib._output import write_atomic
+from firmlib.compendium.output import write_atomic
 from workflow import BUILD, ROOT
 
 

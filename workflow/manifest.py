@@ -12,7 +12,7 @@ import yaml
 
 from workflow import ROOT
 
-SAVE = re.compile(r'display\.save\(\s*\w+,\s*"(\w+)"')
+SAVE = re.compile(r'figures\.save\(\s*\w+,\s*"(\w+)"')
 HEAD = """\
 # Written by `make accept`. `make reproduce` makes every file again and compares.
 """

@@ -17,7 +17,7 @@ JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)  # notebooks at a time
 
 def gather(folder: Path) -> list[str]:
     """Copy one notebook's outputs to their places in build/; return how they differ from ours."""
-    from firmlib._output import write_atomic
+    from firmlib.compendium.output import write_atomic
     from workflow.compare import compare
 
     differences = []
@@ -43,8 +43,8 @@ def main(force: bool = False) -> int:
     # Imported while Snakemake starts, which takes as long.
     import pandas as pd
 
-    from firmlib import claims
-    from firmlib._output import write_atomic
+    from firmlib.compendium import claims
+    from firmlib.compendium.output import write_atomic
     from workflow.compare import compare
 
     ran = engine.follow(snakemake, BUILD, BUILD / "runs")

@@ -20,7 +20,7 @@ import yaml
 from sphinx.cmd.build import main as sphinx
 
 import firmlib
-from firmlib.claims import VERDICTS
+from firmlib.compendium.claims import VERDICTS
 from workflow import BUILD, ROOT
 from workflow.manifest import makers
 

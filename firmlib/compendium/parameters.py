@@ -29,7 +29,7 @@ def require(
 
     Examples
     --------
-    >>> from firmlib.parameters import require
+    >>> from firmlib.compendium.parameters import require
     >>> require("n", 100, int, low=10)
     >>> require("flag", "false", bool)
     Traceback (most recent call last):

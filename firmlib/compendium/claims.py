@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from firmlib._checks import check_option
-from firmlib._output import output_dir, write_atomic
+from firmlib.compendium.output import output_dir, write_atomic
 
 VERDICTS = ("confirmed", "corrected", "partly", "not reproduced", "open")
 
@@ -92,7 +92,7 @@ def record(
     --------
     >>> import os, tempfile
     >>> os.environ["FIRMLIB_OUTPUT"] = tempfile.mkdtemp()
-    >>> from firmlib import claims
+    >>> from firmlib.compendium import claims
     >>> claims.record("2.3-variance", False, measured="0.5", expected="0.25")
     2.3-variance: not reproduced. Measured: 0.5
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from firmlib._output import output_dir, write_atomic
+from firmlib.compendium.output import output_dir, write_atomic
 
 
 class Metrics(dict[str, Any]):
@@ -36,7 +36,7 @@ def record(**scalars: Any) -> Metrics:
     --------
     >>> import os, tempfile
     >>> os.environ["FIRMLIB_OUTPUT"] = tempfile.mkdtemp()
-    >>> from firmlib import metrics
+    >>> from firmlib.compendium import metrics
     >>> metrics.record(rank=1, auc=0.912345)
     rank  1
     auc   0.9123

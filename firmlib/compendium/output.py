@@ -4,16 +4,20 @@ import os
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+"""The compendium's folder, if firmlib runs from a checkout."""
 
 
 def output_dir() -> Path:
     """Return the folder notebooks write to: $FIRMLIB_OUTPUT, or build/scratch.
 
-    Only `make reproduce` writes to build/ itself, so that what `make accept` takes over was made
-    with the notebooks' own parameters.
+    The latter is in the checkout or, if firmlib was installed, in the working directory. Only
+    `make reproduce` writes to build/ itself, so that what `make accept` takes over was made with
+    the notebooks' own parameters.
     """
-    return Path(os.environ.get("FIRMLIB_OUTPUT") or ROOT / "build" / "scratch")
+    checkout = (ROOT / "notebooks").is_dir() and (ROOT / "pyproject.toml").is_file()
+    start = ROOT if checkout else Path.cwd()
+    return Path(os.environ.get("FIRMLIB_OUTPUT") or start / "build" / "scratch")
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

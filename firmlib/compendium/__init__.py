@@ -1,0 +1,1 @@
+"""What the notebooks need and the math does not: the ledger, parameters, metrics, figures."""

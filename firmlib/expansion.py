@@ -1,0 +1,209 @@
+"""Kernel machines, written out: exact gradients and unfolded weights (eq. 2)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.special import factorial
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.preprocessing import PolynomialFeatures
+
+from firmlib._checks import check_array, check_memory, check_number, check_option
+from firmlib.scores import as_score
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """A kernel machine s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
+
+    Parameters
+    ----------
+    dual_coef : array of shape (m,)
+        alpha_i; for a scikit-learn classifier this already contains the label's sign.
+    centers : array of shape (m, d)
+        The x_i.
+    kernel : {"linear", "poly", "rbf"}
+        x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
+    scale, coef0, degree, intercept : float
+        scikit-learn's `gamma` is `scale`; the paper's is ``width`` = scale^(-1/2).
+
+    Examples
+    --------
+    >>> from firmlib.expansion import KernelExpansion
+    >>> s = KernelExpansion([1.0], [[0.0, 1.0]], "rbf", scale=0.5)
+    >>> s([[0.0, 0.0]]).round(3), s.gradient([[0.0, 0.0]]).round(3)
+    (array([0.607]), array([[0.   , 0.607]]))
+    """
+
+    dual_coef: np.ndarray
+    centers: np.ndarray
+    kernel: str
+    scale: float = 1.0
+    coef0: float = 0.0
+    degree: float = 1
+    intercept: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_option("kernel", self.kernel, ("linear", "poly", "rbf"))
+        dual_coef = check_array("dual_coef", self.dual_coef, 1)
+        centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
+        check_number("scale", self.scale, 0, above=True)
+        check_number("degree", self.degree, 1)
+        check_number("coef0", self.coef0)
+        check_number("intercept", self.intercept)
+        object.__setattr__(self, "dual_coef", dual_coef)
+        object.__setattr__(self, "centers", centers)
+
+    @classmethod
+    def from_estimator(cls, estimator: BaseEstimator) -> Self:
+        """Read the expansion off a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge."""
+        kind = type(estimator).__name__
+        kernel = getattr(estimator, "kernel", None)
+        if not hasattr(estimator, "dual_coef_") or kernel not in _KERNELS:
+            raise ValueError(
+                f"estimator={kind}(kernel={kernel!r}) is no fitted kernel machine with one of the "
+                f"kernels {sorted(_KERNELS)}"
+            )
+        dual_coef = _dense(estimator.dual_coef_)
+        if dual_coef.ndim == 2 and min(dual_coef.shape) > 1:
+            raise ValueError(
+                f"estimator={kind} has several outputs, dual_coef_ of shape {dual_coef.shape}; "
+                "expected one (two classes or a single regression target)"
+            )
+        centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
+        scale = getattr(estimator, "_gamma", estimator.gamma)
+        return cls(
+            dual_coef=dual_coef.ravel(),
+            centers=_dense(centers),
+            kernel=_KERNELS[kernel],
+            scale=float(1 / centers.shape[1] if scale is None else scale),
+            coef0=float(estimator.coef0),
+            degree=estimator.degree,
+            intercept=float(np.ravel(getattr(estimator, "intercept_", 0.0))[0]),
+        )
+
+    @property
+    def width(self) -> float:
+        """The paper's gamma: k(x, x') = exp(-||x - x'||^2 / gamma^2)."""
+        return self.scale**-0.5
+
+    def __call__(self, X: ArrayLike) -> np.ndarray:
+        """s at every row of `X`."""
+        X = check_array("X", X, 2, (None, self.centers.shape[1]))
+        return self._kernel(X) @ self.dual_coef + self.intercept
+
+    def gradient(self, X: ArrayLike) -> np.ndarray:
+        """ds/dx at every row of `X`, shape (n, d)."""
+        X = check_array("X", X, 2, (None, self.centers.shape[1]))
+        if self.kernel == "rbf":  # dk/dx = 2 scale (x_i - x) k
+            A = self._kernel(X) * self.dual_coef
+            return 2 * self.scale * (A @ self.centers - A.sum(axis=1, keepdims=True) * X)
+        if self.kernel == "poly":  # dk/dx = degree scale (scale x_i'x + coef0)^(degree - 1) x_i
+            inner = self.scale * linear_kernel(X, self.centers) + self.coef0
+            A = self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef
+            return A @ self.centers
+        return np.tile(self.dual_coef @ self.centers, (len(X), 1))
+
+    def unfold(self) -> tuple[np.ndarray, np.ndarray]:
+        """Explicit weights w = sum_i alpha_i Phi(x_i) of a linear or polynomial kernel (Section 1).
+
+        Returns
+        -------
+        powers : ndarray of shape (M, d)
+            The exponents of the monomials, a row each.
+        w : ndarray of shape (M,)
+            Their weights in feature space, where (scale x'y + coef0)^D = Phi(x)'Phi(y) with
+            Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m and
+            m_0 = D - |m|: what the machine regularizes. Multiply by that root once more for
+            the coefficient of x^m in s.
+
+        Examples
+        --------
+        >>> from firmlib.expansion import KernelExpansion
+        >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
+        >>> powers, w = s.unfold()
+        >>> dict(zip(map(tuple, powers.tolist()), w.round(3).tolist()))
+        {(2, 0): 1.0, (1, 1): 2.828, (0, 2): 4.0}
+        """
+        if self.kernel == "rbf":
+            raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
+        degree = 1 if self.kernel == "linear" else self.degree
+        if degree != int(degree):
+            raise ValueError(f"degree={degree} has no finite feature space; expected an integer")
+        d, degree = self.centers.shape[1], int(degree)
+        scale, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.scale, self.coef0)
+        check_number("coef0", coef0, 0)
+        check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
+        powers = PolynomialFeatures(degree).fit(self.centers).powers_
+        if coef0 == 0:
+            powers = powers[powers.sum(axis=1) == degree]
+        rest = degree - powers.sum(axis=1)
+        multinomial = factorial(degree) / factorial(np.c_[rest, powers]).prod(axis=1)
+        root = np.sqrt(multinomial * coef0**rest * scale ** (degree - rest))
+        monomials = np.column_stack([(self.centers**m).prod(axis=1) for m in powers])
+        return powers, root * (self.dual_coef @ monomials)
+
+    def _kernel(self, X: np.ndarray) -> np.ndarray:
+        if self.kernel == "rbf":
+            return rbf_kernel(X, self.centers, gamma=self.scale)
+        if self.kernel == "poly":
+            return polynomial_kernel(
+                X, self.centers, degree=self.degree, gamma=self.scale, coef0=self.coef0
+            )
+        return linear_kernel(X, self.centers)
+
+
+def _dense(array: Any) -> np.ndarray:
+    return array.toarray() if sparse.issparse(array) else np.asarray(array)
+
+
+_KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
+
+
+def gradient(score: BaseEstimator | KernelExpansion | Callable, X: ArrayLike) -> np.ndarray:
+    """Exact gradient of a linear, polynomial-kernel or Gaussian-kernel machine.
+
+    Parameters
+    ----------
+    score : KernelExpansion or fitted scikit-learn estimator
+        An SVM or kernel ridge with a linear, polynomial or Gaussian kernel, or any estimator
+        whose score is ``X @ coef_ + intercept_``.
+    X : array of shape (n, d)
+        Where to take it.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from firmlib.expansion import gradient
+    >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)
+    array([[2.]])
+    """
+    if isinstance(score, KernelExpansion):
+        return score.gradient(X)
+    if hasattr(score, "dual_coef_"):
+        return KernelExpansion.from_estimator(score).gradient(X)
+    if not hasattr(score, "coef_"):
+        raise ValueError(
+            f"score={type(score).__name__} has no known gradient; expected a fitted linear model, "
+            "SVM or kernel ridge"
+        )
+    w = np.asarray(score.coef_, dtype=float)
+    if w.size != w.shape[-1]:
+        raise ValueError(f"score has several outputs, coef_ of shape {w.shape}; expected one")
+    X = check_array("X", X, 2, (None, w.size))
+    points = np.vstack([np.zeros_like(X[:1]), np.eye(w.size), X])
+    s = as_score(score, points)
+    if not np.allclose(s - s[0], points @ w.ravel()):
+        raise ValueError(
+            f"score={type(score).__name__} is not linear in X: its output is not X @ coef_ + b"
+        )
+    return np.tile(w.ravel(), (len(X), 1))
