@@ -2,26 +2,21 @@
 
 >>> import firmlib
 >>> truth_table = [[0, 0], [0, 1], [1, 0], [1, 1]]
->>> firmlib.firm([0, 0, 0, 1], truth_table, method="discrete").importances  # x0 and x1
+>>> firmlib.firm([0, 0, 0, 1], truth_table, rows="population").importances  # x0 and x1
 array([0.25, 0.25])
 """
 
-from firmlib import binary, features, normal, scores
-from firmlib.estimators import ConditionalScore
-from firmlib.measure import FirmResult, conditional_expected_score, firm, firm_by_class
-from firmlib.streaming import StreamingFirm
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from firmlib import binary, datasets, expansion, features, normal, scores, strings
+    from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_curves
+    from firmlib.measure import conditional_expected_score, firm, firm_by_class
+    from firmlib.result import ConditionalScore, FirmResult
+    from firmlib.streaming import StreamingFirm
 
-
-def __getattr__(name: str) -> object:
-    """Import the pictures when they are first asked for: matplotlib is an extra."""
-    if name in ("ConditionalScoreDisplay", "FirmDisplay", "plot_curves"):
-        from firmlib import display
-
-        return getattr(display, name)
-    raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
-
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ConditionalScore",
@@ -31,10 +26,41 @@ __all__ = [
     "StreamingFirm",
     "binary",
     "conditional_expected_score",
+    "datasets",
+    "expansion",
     "features",
     "firm",
     "firm_by_class",
     "normal",
     "plot_curves",
     "scores",
+    "strings",
 ]
+
+_HOMES = {
+    "ConditionalScore": "result",
+    "ConditionalScoreDisplay": "display",
+    "FirmDisplay": "display",
+    "FirmResult": "result",
+    "StreamingFirm": "streaming",
+    "conditional_expected_score": "measure",
+    "firm": "measure",
+    "firm_by_class": "measure",
+    "plot_curves": "display",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for: few need all of them."""
+    if name in _HOMES:
+        value = getattr(import_module(f"firmlib.{_HOMES[name]}"), name)
+    elif name in __all__:
+        value = import_module(f"firmlib.{name}")
+    else:
+        raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

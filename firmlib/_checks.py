@@ -34,13 +34,23 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
     if array.size == 0:
         raise ValueError(f"{name} is empty, got shape {array.shape}")
+    check_finite(name, array)
+    return array
+
+
+def check_finite(name: str, array: np.ndarray) -> None:
+    """Raise unless all numbers are finite."""
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array))
         where = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
         raise ValueError(
             f"{name} must be finite, got {bad.size} NaN or inf, the first {array[where]} at {where}"
         )
-    return array
+
+
+def short(values: list, most: int = 5) -> str:
+    """Show a list in a message, the first `most` of it."""
+    return f"[{', '.join(map(repr, values[:most]))}{', …' * (len(values) > most)}]"
 
 
 def check_number(

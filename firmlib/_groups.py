@@ -1,13 +1,13 @@
 """Several columns as one feature: sd of E[s(X) | X_G], where bins would need too many rows.
 
 E[s | X_G] is learnt from the rows: a quadratic trend by ridge regression, then boosted trees on
-what it leaves. As in `firmlib.estimators.spread` the square of q = E[s | X_G] is estimated by the
+what it leaves. As in `firmlib._moments.spread` the square of q = E[s | X_G] is estimated by the
 product of two estimates with independent noise: the rows are split into folds, and for each fold
-two machines, m and m', learn from two halves of the other rows. With centred scores,
+two models, m and m', learn from two halves of the other rows. With centred scores,
 
     V = mean of s (m + m') - m m',   E[V] = E[q^2] - E[(E[m | X_G] - q)(E[m' | X_G] - q)],
 
-so the noise of the machines drops out and only what they miss on average is left: a rough q that
+so the noise of the models drops out and only what they miss on average is left: a rough q that
 the rows cannot show. That makes V too low, and the standard error does not know of it. Up to a
 handful of columns and from a thousand rows on it is a few per cent for smooth q; with many
 columns, few rows or a q of high frequency it is more. Compare with more rows to see.
@@ -22,41 +22,43 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from threadpoolctl import threadpool_limits
 
-from firmlib.estimators import Estimate, Rows
+from firmlib._moments import Estimate, Scores
 
 FOLDS = 5
 MIN_ROWS = 100
 
 
-def estimate_group(rows: Rows, F: np.ndarray) -> Estimate:
-    """Var(E[s | F]) from the rows and the values (n, k) of a group, with its error and a test.
+def estimate_group(scores: Scores, F: np.ndarray) -> Estimate:
+    """Estimate Var(E[s | F]) from the values (n, k) of a group, with its error and a test.
 
-    The test asks whether the machines predict the scores of rows that they did not see.
+    The test asks whether the models predict the scores of rows that they did not see.
     """
-    _, r, w, _, _ = rows
+    r, w = scores.r, scores.w
     if len(F) < MIN_ROWS:
         raise ValueError(f"a group of columns needs at least {MIN_ROWS} rows, got {len(F)}")
     if not r.any() or not np.ptp(F, axis=0).any():
-        return Estimate(None, "boosted", 0.0, 0.0, 1.0)
+        return Estimate(variance=0.0, error=0.0, pvalue=1.0)
     m, other = np.zeros((2, len(F)))
-    for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(F):
-        half = np.random.default_rng(0).permutation(len(train)) % 2 == 0
-        m[test] = _learn(F, r, w, train[half])(F[test])
-        other[test] = _learn(F, r, w, train[~half])(F[test])
+    with threadpool_limits(1):  # on a busy computer, threads that wait for each other cost most
+        for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(F):
+            half = np.random.default_rng(0).permutation(len(train)) % 2 == 0
+            m[test] = _learn(F, r, w, train[half])(F[test])
+            other[test] = _learn(F, r, w, train[~half])(F[test])
     W = w.sum()
     gain = r * (m + other)
     psi = gain - m * other
     variance = w @ psi / W
     error = np.sqrt(w @ (psi - variance) ** 2) / W
     pvalue = special.ndtr(-(w @ gain) / np.sqrt(w @ gain**2))
-    return Estimate(None, "boosted", float(variance), float(error), float(pvalue))
+    return Estimate(variance=float(variance), error=float(error), pvalue=float(pvalue))
 
 
 def _learn(
     F: np.ndarray, r: np.ndarray, w: np.ndarray, rows: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """E[r | F] as learnt from some of the rows."""
+    """Return E[r | F] as learnt from some of the rows."""
     F, r, w = F[rows], r[rows], w[rows]
     trend = make_pipeline(StandardScaler(), PolynomialFeatures(2), RidgeCV(np.logspace(-3, 3, 7)))
     trend.fit(F, r, ridgecv__sample_weight=w)

@@ -1,16 +1,36 @@
-"""All pairs of binary columns at once: three matrix products instead of a loop over pairs."""
+"""All pairs of binary features at once: three matrix products instead of a loop over pairs."""
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
-from firmlib.estimators import ConditionalScore, Estimates, Rows, Spread, spread
+from firmlib._bins import Bins
+from firmlib._moments import ROUNDING, Estimate, Scores, Tally, spread
+
+_NOTHING = 1e-9  # a share of the weight below which a difference of equal numbers is 0
+
+
+class PairTallies(Sequence[Tally]):
+    """The sums of many features of two levels, one by one when asked for."""
+
+    def __init__(self, levels: tuple[float, float], sums: np.ndarray) -> None:
+        self._bins, self._sums = Bins(np.array(levels), "discrete"), sums
+
+    def __getitem__(self, i):  # type: ignore[override]
+        """Return the sums of a feature; those of its values are not needed of levels."""
+        sums = self._sums[:, :, i]
+        return Tally(self._bins, np.vstack([sums, sums[0] * self._bins.first]))
+
+    def __len__(self) -> int:
+        return self._sums.shape[2]
 
 
 def estimate_pairs(
-    rows: Rows, table: np.ndarray, names: list[str], kind: str, sampled: str
-) -> Estimates | None:
+    scores: Scores, table: np.ndarray, names: list[str], kind: str, rows: str
+) -> tuple[list[str], Estimate, PairTallies] | None:
     """Estimate products, conjunctions or xors of all pairs of columns of a table of two values.
 
     With B = 1 where it has the larger value and 0 elsewhere, B'diag(a)B sums `a` over the rows
@@ -25,10 +45,10 @@ def estimate_pairs(
         return None
     B = (table == high).astype(float)
     j, k = np.triu_indices(B.shape[1], 1)
-    weights = (rows.w, rows.wr, rows.wrr)
-    both = np.array([(B.T @ (a[:, None] * B))[j, k] for a in weights])
-    each = np.array([a @ B for a in weights])
-    total = np.array([[a.sum()] for a in weights])
+    summed = (scores.w, scores.wr, scores.wrr)
+    both = np.array([(B.T @ (a[:, None] * B))[j, k] for a in summed])
+    each = np.array([a @ B for a in summed])
+    total = scores.total[:, None]
     levels = (0.0, 1.0)
     if kind == "conjunction":
         none = total - each[:, j] - each[:, k] + both
@@ -42,54 +62,14 @@ def estimate_pairs(
     else:
         where_true, labels = both[..., None], [("·", "")]
     where_true = where_true.reshape(3, -1)
-    rest = total - where_true
-    sums = np.stack([rest, where_true], axis=1)
-    sums[:, sums[0] < 1e-9 * total[0]] = 0  # differences of equal numbers
-    found = spread(*sums, sampled)
+    sums = np.stack([total - where_true, where_true], axis=1)
+    sums[:, sums[0] < _NOTHING * total[0]] = 0
+    found = spread(*sums, rows)
     full = [
         f"{names[a]}{middle}{names[b]}{end}"
         for a, b in zip(j.tolist(), k.tolist(), strict=True)
         for middle, end in labels
     ]
-    tolerance = 1e-12 * np.sqrt(rows.wrr.sum() / total[0])
+    tolerance = ROUNDING * np.sqrt(scores.total[2] / scores.total[0])
     sign = np.where(found.m[1] - found.m[0] < -tolerance, -1.0, 1.0)
-    centre = rows.mean + rows.wr.sum() / rows.w.sum()
-    curves = _Curves(full, levels, sums[0], found, centre)
-    methods = ["discrete"] * len(full)
-    return Estimates(full, methods, sign, *found[2:], curves)
-
-
-class _Curves(Mapping):
-    """Curves of two points, made one by one."""
-
-    def __init__(
-        self,
-        names: list[str],
-        levels: tuple[float, float],
-        n: np.ndarray,
-        found: Spread,
-        centre: float,
-    ) -> None:
-        self._place = {name: i for i, name in enumerate(names)}
-        self._levels, self._n, self._found, self._centre = np.array(levels), n, found, centre
-
-    def __getitem__(self, name: str) -> ConditionalScore:
-        i = self._place[name]
-        taken = self._n[:, i] > 0
-        n, m, v = (a[taken, i] for a in (self._n, self._found.m, self._found.v))
-        variance = float(self._found.variance[i])
-        return ConditionalScore(
-            self._levels[taken],
-            m + self._centre,
-            n / n.sum(),
-            n,
-            "discrete",
-            variance,
-            np.sqrt(v / n),
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._place)
-
-    def __len__(self) -> int:
-        return len(self._place)
+    return full, found.estimate(sign), PairTallies(levels, sums)

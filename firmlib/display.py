@@ -1,16 +1,26 @@
 """The pictures: q_f as a curve, Q_f as bars."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from __future__ import annotations
 
-import matplotlib.pyplot as plt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from firmlib._checks import check_integer
-from firmlib.estimators import ConditionalScore
-from firmlib.measure import FirmResult, conditional_expected_score, firm
+from firmlib.measure import conditional_expected_score, firm
+from firmlib.result import ConditionalScore, FirmResult
+
+try:
+    import matplotlib.pyplot as plt
+except ImportError as error:
+    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ConditionalScoreDisplay", "FirmDisplay", "plot_curves"]
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -28,7 +38,7 @@ class FirmDisplay:
     Examples
     --------
     >>> import firmlib
-    >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], method="discrete")
+    >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
     >>> firmlib.FirmDisplay.from_result(result).plot().ax_.get_xlabel()
     'importance $Q_f$'
     """
@@ -70,7 +80,7 @@ class ConditionalScoreDisplay:
     >>> import firmlib
     >>> die = np.arange(1, 7).reshape(-1, 1)
     >>> display = firmlib.ConditionalScoreDisplay.from_estimator(
-    ...     lambda X: X[:, 0] ** 2, die, 0, method="discrete"
+    ...     lambda X: X[:, 0] ** 2, die, 0, rows="population"
     ... )
     >>> display.plot().ax_.get_xlabel()
     'x0'
@@ -149,7 +159,7 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
     Examples
     --------
     >>> import firmlib
-    >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], method="discrete")
+    >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
     >>> len(firmlib.plot_curves(result).axes)
     2
     """

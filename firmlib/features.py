@@ -1,9 +1,13 @@
-"""The feature f(x): any function of the inputs, used by the machine or not (Section 2).
+"""The feature f(x): any function of the inputs, used by the model or not (Section 2).
 
 Each builder returns a callable ``f(X) -> (n,)`` whose ``__name__`` labels it in tables and figures.
-Columns are named by position or, in a data frame, by name.
+Columns are named by position or, in a data frame, by name. `resolve` is where everything that
+`firm` takes as features becomes a function of a table.
 """
 
+from __future__ import annotations
+
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,87 +16,104 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from firmlib._checks import check_array, check_number, check_option
+from firmlib._checks import check_array, check_number, check_option, short
+from firmlib._table import Column, Table, is_sparse
 
-Feature = Callable[[Any], np.ndarray]
-Column = int | str
+__all__ = [
+    "Group",
+    "Pairs",
+    "conjunction",
+    "coordinate",
+    "linear",
+    "literal",
+    "product",
+    "threshold",
+    "xor",
+]
 
-
-def column(X: Any, j: Column, table: str = "X") -> np.ndarray:
-    """Return column `j` of an array, a sparse matrix or a data frame, as finite numbers."""
-    index = column_index(X, j)
-    if sparse.issparse(X):
-        values = X.tocsc()[:, [index]].toarray().ravel()
-    elif hasattr(X, "columns"):
-        values = (X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]).to_numpy()
-    else:
-        values = np.asarray(X)[:, index]
-    if values.dtype.kind in "biuf":
-        values = np.ascontiguousarray(values, dtype=float)
-    return check_array(f"column {column_names(X)[index]!r} of {table}", values, 1)
+Place = int | str  # of a column
+Values = Callable[[Table], Column]  # of a feature, on every row of a table
 
 
-def column_index(X: Any, j: Column) -> int:
-    """Return the position of column `j`, given by name or position."""
-    names = column_names(X)
-    if isinstance(j, str) and j in names:
-        return names.index(j)
-    if (
-        isinstance(j, int | np.integer)
-        and not isinstance(j, bool)
-        and -len(names) <= j < len(names)
-    ):
-        return int(j) % len(names)
-    some = f"{names[:8]}{' …' * (len(names) > 8)}"
-    raise ValueError(f"feature {j!r} is no column of X; expected one of the {len(names)}: {some}")
+class Feature:
+    """A function of the columns of a table, with a name."""
+
+    def __init__(self, name: str, function: Callable[[Table], np.ndarray]) -> None:
+        self.__name__, self._function = name, function
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return the value of every row of X."""
+        return self._function(Table.of(X))
+
+    def __repr__(self) -> str:
+        return f"<feature {self.__name__}>"
 
 
-def column_names(X: Any) -> list[str]:
-    """Return the column names of a data frame, or x0, x1, ... for an array."""
-    if hasattr(X, "columns"):
-        return [str(name) for name in X.columns]
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    return [f"x{j}" for j in range(shape[1])]
+def coordinate(j: Place) -> Feature:
+    """Return the feature f(x) = x_j.
 
+    Parameters
+    ----------
+    j : column name or position
 
-def coordinate(j: Column) -> Feature:
-    """f(x) = x_j.
-
+    Examples
+    --------
     >>> from firmlib.features import coordinate
     >>> coordinate(1)(np.array([[1, 2], [3, 4]]))
     array([2., 4.])
     """
-    return _named(lambda X: column(X, j), _label(j))
+    return Feature(_label(j), lambda table: table.values(j))
 
 
-def product(*js: Column) -> Feature:
-    """f(x) = x_j x_k ..., an interaction of any order.
+def product(*js: Place) -> Feature:
+    """Return the feature f(x) = x_j x_k ..., an interaction of any order.
 
+    Parameters
+    ----------
+    *js : column names or positions
+
+    Examples
+    --------
     >>> from firmlib.features import product
     >>> product(0, 1, 1)(np.array([[1, 2], [3, 4]]))
     array([ 4., 48.])
     """
     if not js:
         raise ValueError("product needs at least one column, got none")
-    return _named(lambda X: np.prod([column(X, j) for j in js], axis=0), "·".join(map(_label, js)))
+    return _product([coordinate(j) for j in js])
 
 
-def threshold(j: Column, tau: float) -> Feature:
-    """f(x) = 1 where x_j > tau, else 0.
+def threshold(j: Place, tau: float) -> Feature:
+    """Return the feature f(x) = 1 where x_j > tau, else 0.
 
+    Parameters
+    ----------
+    j : column name or position
+    tau : float
+
+    Examples
+    --------
     >>> from firmlib.features import threshold
     >>> threshold(0, 2)(np.array([[1, 2], [3, 4]]))
     array([0., 1.])
     """
     check_number("tau", tau)
-    return _named(lambda X: (column(X, j) > tau).astype(float), f"{_label(j)}>{tau:g}")
+    return Feature(f"{_label(j)}>{tau:g}", lambda table: (table.values(j) > tau).astype(float))
 
 
-def literal(j: Column, value: float) -> Feature:
-    """f(x) = 1 where x_j = value, else 0: a variable, or with the other value its negation.
+def literal(j: Place, value: float) -> Feature:
+    """Return the feature f(x) = 1 where x_j = value, else 0.
 
+    A variable or, with the other value, its negation.
+
+    Parameters
+    ----------
+    j : column name or position
+    value : float
+
+    Examples
+    --------
     >>> from firmlib.features import literal
     >>> literal(0, 3)(np.array([[1, 2], [3, 4]]))
     array([0., 1.])
@@ -100,9 +121,15 @@ def literal(j: Column, value: float) -> Feature:
     return conjunction({j: value})
 
 
-def conjunction(values: Mapping[Column, float]) -> Feature:
-    """f(x) = 1 where x_j = value for every {j: value}, else 0.
+def conjunction(values: Mapping[Place, float]) -> Feature:
+    """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0.
 
+    Parameters
+    ----------
+    values : dict of column name or position to value
+
+    Examples
+    --------
     >>> from firmlib.features import conjunction
     >>> f = conjunction({0: 1, 1: -1})
     >>> f(np.array([[1, -1], [1, 1]])), f.__name__
@@ -112,126 +139,302 @@ def conjunction(values: Mapping[Column, float]) -> Feature:
         raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
     for j, value in values.items():
         check_number(f"value of column {j!r}", value)
-    return _named(
-        lambda X: np.all([column(X, j) == value for j, value in values.items()], axis=0).astype(
-            float
-        ),
-        " ∧ ".join(f"{_label(j)}={value:g}" for j, value in values.items()),
-    )
+    return _conjunction([(coordinate(j), value) for j, value in values.items()])
 
 
-def xor(j: Column, k: Column) -> Feature:
-    """f(x) = 1 where x_j and x_k differ, else 0.
+def xor(j: Place, k: Place) -> Feature:
+    """Return the feature f(x) = 1 where x_j and x_k differ, else 0.
 
+    Parameters
+    ----------
+    j, k : column names or positions
+
+    Examples
+    --------
     >>> from firmlib.features import xor
     >>> xor(0, 1)(np.array([[1, -1], [1, 1]]))
     array([1., 0.])
     """
-    return _named(
-        lambda X: (column(X, j) != column(X, k)).astype(float), f"{_label(j)} ⊕ {_label(k)}"
-    )
+    return _xor([coordinate(j), coordinate(k)])
 
 
 def linear(a: ArrayLike) -> Feature:
-    """f(x) = a'x, a direction in input space.
+    """Return the feature f(x) = a'x, a direction in input space.
 
+    Parameters
+    ----------
+    a : array of shape (d,)
+
+    Examples
+    --------
     >>> from firmlib.features import linear
     >>> linear([1, -1])(np.array([[1, 2], [3, 5]]))
     array([-1., -2.])
     """
     a = check_array("a", a, 1)
 
-    def f(X: Any) -> np.ndarray:
-        if len(column_names(X)) != len(a):
-            raise ValueError(f"a has {len(a)} entries, but X has {len(column_names(X))} columns")
-        table = X if sparse.issparse(X) else np.asarray(X)
-        return check_array("X @ a", table @ a, 1)
+    def along(table: Table) -> np.ndarray:
+        if table.width != len(a):
+            raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
+        data = table.data if is_sparse(table.data) else np.asarray(table.data)
+        return check_array("X @ a", data @ a, 1)
 
-    return _named(f, f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]")
+    return Feature(f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]", along)
+
+
+def _product(fs: Sequence[Feature]) -> Feature:
+    return Feature("·".join(f.__name__ for f in fs), lambda t: np.prod([f(t) for f in fs], axis=0))
+
+
+def _conjunction(values: Sequence[tuple[Feature, float]]) -> Feature:
+    return Feature(
+        " ∧ ".join(f"{f.__name__}={value:g}" for f, value in values),
+        lambda t: np.all([f(t) == value for f, value in values], axis=0).astype(float),
+    )
+
+
+def _xor(fs: Sequence[Feature]) -> Feature:
+    f, g = fs
+    return Feature(f"{f.__name__} ⊕ {g.__name__}", lambda t: (f(t) != g(t)).astype(float))
+
+
+def _label(j: Place) -> str:
+    return j if isinstance(j, str) else f"x{j}"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Several columns as one feature: ``firm(score, X, {"size": ["radius", "area"]})``.
+    """Several columns as one feature: ``firm(score, X, features={"size": ["radius", "area"]})``.
 
+    Parameters
+    ----------
+    columns : tuple of column names or positions
+
+    Examples
+    --------
     >>> from firmlib.features import Group
     >>> Group((0, 2))(np.array([[1, 2, 3], [4, 5, 6]]))
     array([[1., 3.], [4., 6.]])
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Place, ...]
 
     def __call__(self, X: Any) -> np.ndarray:
-        """The values of its columns, (n, k)."""
-        return np.column_stack([column(X, j) for j in self.columns])
+        """Return the values of its columns, (n, k)."""
+        table = Table.of(X)
+        return np.column_stack([table.values(j) for j in self.columns])
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of columns as features: ``firm(score, X, Pairs("xor"))``.
+    """All pairs of columns, or of binary features, as features.
 
-    For columns of two values, a hundred thousand pairs are ranked by a few matrix products.
+    For columns or features of two values, a hundred thousand pairs are ranked by a few matrix
+    products. Numbers become binary by thresholds; the model gets X as it is all the same.
 
     Parameters
     ----------
     kind : {"product", "conjunction", "xor"}
         Of each pair the product, the conjunctions of either value of the one with either value
-        of the other (columns of two values only), or whether they differ.
-    columns : sequence of columns, optional
-        All by default.
+        of the other (two values only), or whether they differ.
+    columns : sequence of columns or of features, default=None
+        Columns by name or position, features such as `threshold`. All columns by default.
 
     Examples
     --------
     >>> from firmlib import firm
-    >>> from firmlib.features import Pairs
+    >>> from firmlib.features import Pairs, threshold
     >>> bits = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]])
-    >>> result = firm(bits[:, 0] != bits[:, 1], bits, Pairs("xor"), rows="population")
+    >>> pairs = Pairs("xor")
+    >>> result = firm(bits[:, 0] != bits[:, 1], bits, features=pairs, rows="population")
     >>> dict(zip(result.feature_names, result.importances.tolist()))
     {'x0 ⊕ x1': 0.5, 'x0 ⊕ x2': 0.0, 'x1 ⊕ x2': 0.5}
+
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> high = Pairs("conjunction", [threshold(0, 1), threshold(1, 1)])
+    >>> firm(lambda X: np.maximum(X.min(axis=1), 0), X, features=high).to_frame().index[0]
+    'x0>1=1 ∧ x1>1=1'
     """
 
     kind: str
-    columns: Sequence[Column] | None = None
+    columns: Sequence[Place | Feature] | None = None
 
     def __post_init__(self) -> None:
         check_option("kind", self.kind, ("product", "conjunction", "xor"))
 
-    def indices(self, X: Any) -> list[int]:
-        """The positions of the columns, at least two."""
-        some = range(len(column_names(X))) if self.columns is None else self.columns
-        indices = [column_index(X, j) for j in some]
-        if len(set(indices)) < 2 or len(set(indices)) < len(indices):
+    def parts(self, table: Table) -> list[Feature]:
+        """Return what is paired, two features or more."""
+        some = range(table.width) if self.columns is None else self.columns
+        parts = [f if callable(f) else _column_of(table, f) for f in some]
+        parts = [f if isinstance(f, Feature) else _wrapped(f) for f in parts]
+        names = [f.__name__ for f in parts]
+        if len(set(names)) < max(2, len(names)):
             raise ValueError(f"columns={list(some)!r} must be two different columns or more")
-        return indices
+        return parts
 
     def features(self, X: Any) -> list[Feature]:
-        """Each of them as a function of X."""
-        names = column_names(X)
-        columns = [names[j] if hasattr(X, "columns") else j for j in self.indices(X)]
-        pairs = combinations(columns, 2)
-        if self.kind == "conjunction":
-            values = {j: two_values(X, j) for j in columns}
-            return [
-                conjunction({j: a, k: b})
-                for j, k in pairs
-                for a, b in cartesian(values[j], values[k])
-            ]
-        return [(product if self.kind == "product" else xor)(j, k) for j, k in pairs]
+        """Return each pair as a function of X."""
+        table = Table.of(X)
+        pairs = combinations(self.parts(table), 2)
+        if self.kind != "conjunction":
+            return [(_product if self.kind == "product" else _xor)(pair) for pair in pairs]
+        values = {f: two_values(f.__name__, f(table)) for f in self.parts(table)}
+        values = {f.__name__: two for f, two in values.items()}
+        return [
+            _conjunction([(f, a), (g, b)])
+            for f, g in pairs
+            for a, b in cartesian(values[f.__name__], values[g.__name__])
+        ]
 
 
-def two_values(X: Any, j: Column) -> tuple[float, float]:
-    """The smaller and the larger value of a column that has no others."""
-    values = column(X, j)
+def two_values(name: str, values: np.ndarray) -> tuple[float, float]:
+    """Return the smaller and the larger of two values; raise if there are others."""
     low, high = values.min(), values.max()
     if low == high or np.any((values != low) & (values != high)):
-        raise ValueError(f"column {j!r} of X must have two values, got {np.unique(values)[:5]}")
+        raise ValueError(
+            f"{name!r} must have two values, got {short(np.unique(values)[:6].tolist())}; "
+            "make it binary, for example by features.threshold"
+        )
     return float(low), float(high)
 
 
-def _label(j: Column) -> str:
-    return j if isinstance(j, str) else f"x{j}"
+def _column_of(table: Table, j: Place) -> Feature:
+    place = table.place(j)
+    return Feature(table.names[place], lambda table: table.values(place))
 
 
-def _named(f: Feature, name: str) -> Feature:
-    f.__name__ = name
-    return f
+def _wrapped(f: Callable) -> Feature:
+    name = getattr(f, "__name__", repr(f))
+    return Feature(
+        name, lambda table: check_array(f"feature {name!r}", f(table.data), 1, (table.n,))
+    )
+
+
+def resolve(features: Any, table: Table) -> list[tuple[str, Values | Group]]:
+    """Return the names of what `firm` takes as features, with functions of the table.
+
+    Strings and integers are columns; a callable is a function of X; a dict names features, and a
+    list of columns in it is a group; ready values come as a table (n, m), or under a name in a
+    dict.
+    """
+    if features is None:
+        return [(name, _column(j)) for j, name in enumerate(table.names)]
+    if isinstance(features, str | int | np.integer) or callable(features):
+        features = [features]
+    if isinstance(features, Mapping):
+        found = [(str(name), _of_entry(str(name), f, table)) for name, f in features.items()]
+    elif hasattr(features, "columns") or is_sparse(features) or _is_table(features):
+        values = Table(features, "features")
+        if values.n != table.n:
+            raise ValueError(f"features has {values.n} rows, but X has {table.n}")
+        table.check_rows("features", features)
+        names = values.names if values.is_frame else [f"f{j}" for j in range(values.width)]
+        found = [(name, _column(j, values)) for j, name in enumerate(names)]
+    else:
+        _refuse_values(features, table)
+        found = [_of_item(f, table) for f in features]
+    if not found:
+        raise ValueError("features is empty; expected at least one")
+    return found
+
+
+def check_names(names: Sequence[str], feature_names: Sequence[str] | None) -> list[str]:
+    """Return the features' names, or those to use instead, all different."""
+    if isinstance(feature_names, str):
+        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
+    if feature_names is not None:
+        if len(feature_names) != len(names):
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names for {len(names)} features"
+            )
+        names = feature_names
+    names = list(map(str, names))
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise ValueError(
+            f"feature names must differ, got {name!r} {count} times; give others with "
+            "feature_names=[...], or name functions in a dict: features={'name': function}"
+        )
+    return names
+
+
+def _is_table(features: Any) -> bool:
+    if isinstance(features, list | tuple):  # of rows
+        return any(isinstance(f, list | tuple | np.ndarray) for f in features)
+    return getattr(features, "ndim", 1) == 2
+
+
+def _refuse_values(features: Any, table: Table) -> None:
+    """Raise unless this is a sequence of columns and callables."""
+    kind = getattr(getattr(features, "dtype", None), "kind", "")
+    known = isinstance(features, Sequence) or getattr(features, "ndim", 0) == 1
+    if known and (kind == "b" or any(isinstance(f, bool | np.bool_) for f in features)):
+        raise ValueError(
+            "features is a mask of truth values; expected columns by name or position, for "
+            "example np.flatnonzero(mask)"
+        )
+    if not known or kind not in "iuOUT":
+        raise ValueError(
+            f"features={_shown(features)} must be columns by name or position, callables, a dict "
+            "or a table (n, m) of values. Labels y are no feature and not needed; ready values "
+            "get a name: features={'name': values}"
+        )
+    counts = Counter(f for f in features if isinstance(f, str | int | np.integer))
+    for f, count in counts.most_common(1):
+        if count > 1 and len(features) == table.n:
+            raise ValueError(
+                f"features names column {f!r} {count} times; expected each once. Labels y are no "
+                "feature and not needed; ready values get a name: features={'name': values}"
+            )
+
+
+def _shown(features: Any) -> str:
+    shape = getattr(features, "shape", None)
+    if shape is None:
+        return repr(features)
+    return f"{type(features).__name__} of shape {shape}"
+
+
+def _of_entry(name: str, f: Any, table: Table) -> Values | Group:
+    """Return what stands under a name in a dict of features."""
+    if callable(f):
+        return _of_callable(name, f)
+    if isinstance(f, str | int | np.integer):
+        return _column(table.place(f))
+    if isinstance(f, list | tuple):
+        if not f or not all(isinstance(j, str | int | np.integer) for j in f):
+            raise ValueError(
+                f"feature {name!r}={short(list(f))} must be a group, a list of columns by name or "
+                "position; ready values come as an array"
+            )
+        return Group(tuple(table.place(j) for j in f))
+    table.check_rows(f"feature {name!r}", f)
+    values = check_array(f"feature {name!r}", f, 1, (table.n,))
+    return lambda table: Column(values)
+
+
+def _of_item(f: Any, table: Table) -> tuple[str, Values | Group]:
+    """Return what stands in a list of features, with its name."""
+    if callable(f):
+        name = str(getattr(f, "__name__", repr(f)))
+        return name, _of_callable(name, f)
+    place = table.place(f)
+    return table.names[place], _column(place)
+
+
+def _of_callable(name: str, f: Callable) -> Values | Group:
+    if isinstance(f, Group):
+        return f
+    own = isinstance(f, Feature)  # sees the table, whose names are known already
+    return lambda table: Column(
+        check_array(f"feature {name!r}", _flat(f(table if own else table.data)), 1, (table.n,))
+    )
+
+
+def _flat(values: Any) -> Any:
+    """Return values of shape (n, 1) as (n,)."""
+    return np.asarray(values)[:, 0] if np.ndim(values) == 2 and np.shape(values)[1] == 1 else values
+
+
+def _column(j: int, own: Table | None = None) -> Values:
+    return lambda table: (table if own is None else own).column(j)

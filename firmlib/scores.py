@@ -1,19 +1,30 @@
 """The score s(x): an estimator, a callable or a vector (eq. 1)."""
 
+from __future__ import annotations
+
+import sys
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from firmlib._checks import check_array, check_option
+from firmlib._checks import check_array, check_option, short
+from firmlib._table import Table
+
+__all__ = ["as_score", "class_scores"]
 
 Score = Any  # a fitted estimator, a callable X -> (n,), or an array (n,)
 
-RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
+RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
+
+
+class Response(NamedTuple):
+    """A score on every row, and what it is: the method that was asked, and for which class."""
+
+    values: np.ndarray
+    method: str
+    target: Any = None
 
 
 def as_score(
@@ -25,14 +36,17 @@ def as_score(
     ----------
     score : fitted estimator, callable or array of shape (n,)
         A callable takes `X` and returns n numbers. An array holds them already; labels count
-        as scores, and with `target` they become the indicator of that label.
+        as scores, and with `target` they become the indicator of that label. A pandas Series must
+        have the index of `X`.
     X : array or data frame with n rows
         Handed to the estimator or callable as it is.
-    response_method : {"auto", "decision_function", "predict_proba", "predict"}
-        What an estimator is asked; "auto" takes the first of the three that it has.
-    target : label or column, optional
-        The class whose score is meant (the second of two by default), or the column of a
-        multi-output prediction.
+    response_method : str, default="auto"
+        What an estimator is asked: "decision_function", "predict_proba", "predict" or
+        "score_samples". "auto" takes the first of these that it has.
+    target : label, column or (column, label), default=None
+        The class whose score is meant (the second of two by default), the cluster, or the column
+        of a multi-output prediction; for a classifier with several outputs, the output and its
+        class.
 
     Returns
     -------
@@ -46,61 +60,74 @@ def as_score(
     >>> as_score(["ham", "spam"], np.zeros((2, 1)), target="spam")
     array([0., 1.])
     """
-    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
-    n = n_rows("X", X)
-    if isinstance(score, type):
-        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
-    if any(hasattr(score, method) for method in RESPONSE_METHODS):
-        values = _estimator_score(score, X, response_method, target)
-    elif callable(score):
-        if target is not None:
-            raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
-        values = score(X)
-    else:
-        values = _label_score(score, target)
-    return check_array("score", values, 1, (n,))
+    return respond(score, Table.of(X), response_method=response_method, target=target).values
 
 
 def class_scores(estimator: Any, X: Any, *, response_method: str = "auto") -> dict[Any, np.ndarray]:
     """Evaluate the score of every class, from one pass of predictions.
 
+    Parameters
+    ----------
+    estimator : fitted classifier
+    X : array or data frame with n rows
+    response_method : str, default="auto"
+        As for `as_score`.
+
+    Returns
+    -------
+    dict of class to ndarray of shape (n,)
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from firmlib.scores import class_scores
-    >>> machine = LogisticRegression().fit([[0], [1], [2]], ["low", "mid", "top"])
-    >>> class_scores(machine, [[0], [2]], response_method="predict")["top"]
+    >>> model = LogisticRegression().fit([[0], [1], [2]], ["low", "mid", "top"])
+    >>> class_scores(model, [[0], [2]], response_method="predict")["top"]
     array([0., 1.])
     """
-    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
-    method = _response(estimator, response_method)
+    table, method = Table.of(X), _method(estimator, response_method)
     if not hasattr(estimator, "classes_"):
         raise ValueError(f"estimator={type(estimator).__name__} has no classes")
-    values = getattr(estimator, method)(X)
-    once = SimpleNamespace(classes_=estimator.classes_, **{method: lambda _: values})
+    values = np.asarray(getattr(estimator, method)(table.data))
     labels = np.asarray(estimator.classes_).tolist()
-    return {label: as_score(once, X, target=label) for label in labels}
+    scores = {c: _of_class(estimator, method, values, labels, c).values for c in labels}
+    return {label: check_array("score", s, 1, (table.n,)) for label, s in scores.items()}
 
 
-def n_rows(name: str, X: Any, *, at_least: int = 2) -> int:
-    """Return the number of rows of a table, at least two or as asked."""
-    try:
-        shape = getattr(X, "shape", None) or np.shape(X)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a table, but its rows differ in length") from error
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be a table with 2 axes (rows, columns), got shape {shape}")
-    if shape[0] < at_least or shape[1] < 1:
+def respond(
+    score: Score, table: Table, *, response_method: str = "auto", target: Any = None
+) -> Response:
+    """Return the score of every row of a table, with what was asked."""
+    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
+    if isinstance(score, type):
+        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
+    if any(hasattr(score, method) for method in RESPONSE_METHODS):
+        response = _ask(score, table, response_method, target)
+    elif callable(score):
+        if target is not None:
+            raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
+        response = Response(score(table.data), "callable")
+    elif hasattr(score, "fit"):
         raise ValueError(
-            f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
+            f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
+            "expected a model that gives each row a number"
         )
-    return shape[0]
+    else:
+        table.check_rows("score", score)
+        response = Response(_label_score(score, target), "values", target)
+    values = response.values
+    if np.ndim(values) == 2 and np.shape(values)[1] == 1 and response.method != "values":
+        values = np.asarray(values)[:, 0]
+    return response._replace(values=check_array("score", values, 1, (table.n,)))
 
 
-def _response(estimator: Any, response_method: str) -> str:
-    """The method that a fitted estimator is asked."""
+def _method(estimator: Any, response_method: str) -> str:
+    """Return the method that a fitted estimator is asked."""
+    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
     kind = type(estimator).__name__
-    if isinstance(estimator, BaseEstimator):
+    if _is_sklearn(estimator):
+        from sklearn.utils.validation import check_is_fitted
+
         try:
             check_is_fitted(estimator)
         except ValueError as error:
@@ -109,34 +136,78 @@ def _response(estimator: Any, response_method: str) -> str:
     method = next((m for m in asked if hasattr(estimator, m)), None)
     if method is None:
         raise ValueError(f"response_method={response_method!r}: {kind} has no such method")
+    if method == "decision_function" and _is_one_against_one(estimator):
+        raise ValueError(
+            f"score={kind} gives one decision value per pair of classes; expected one per class "
+            "(decision_function_shape='ovr', or response_method='predict_proba')"
+        )
     return method
 
 
-def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) -> np.ndarray:
-    kind, method = type(estimator).__name__, _response(estimator, response_method)
-    classes = getattr(estimator, "classes_", [])
-    if isinstance(classes, list) and classes:
-        raise ValueError(
-            f"score={kind} has several outputs with classes of their own; expected one"
-        )
-    classes = np.asarray(classes).tolist()
-    values = np.asarray(getattr(estimator, method)(X))
+def _is_sklearn(estimator: Any) -> bool:
+    """Whether it is an estimator of scikit-learn, which is not imported to find out."""
+    base = sys.modules.get("sklearn.base")
+    return base is not None and isinstance(estimator, base.BaseEstimator)
 
+
+def _is_one_against_one(estimator: Any) -> bool:
+    """Whether a classifier, perhaps at the end of a pipeline or a search, compares pairs."""
+    while (inner := getattr(estimator, "best_estimator_", None)) is not None or (
+        inner := getattr(estimator, "_final_estimator", None)
+    ) is not None:
+        estimator = inner
+    several = len(getattr(estimator, "classes_", ())) > 2
+    return several and getattr(estimator, "decision_function_shape", None) == "ovo"
+
+
+def _ask(estimator: Any, table: Table, response_method: str, target: Any) -> Response:
+    """Return what an estimator answers for one class or output."""
+    method = _method(estimator, response_method)
+    values, classes = getattr(estimator, method)(table.data), getattr(estimator, "classes_", [])
+    if not (isinstance(classes, list) and classes and np.ndim(classes[0]) == 1):
+        classes = np.asarray(classes).tolist()
+        return _of_class(estimator, method, np.asarray(values), classes, target)
+    output, label = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
+    if output not in range(len(classes)):
+        raise ValueError(
+            f"score={type(estimator).__name__} has several outputs with classes of their own and "
+            f"target={target!r}; expected one of {list(range(len(classes)))}, or (output, class)"
+        )
+    values = values[output] if isinstance(values, list) else np.asarray(values)[:, output]
+    classes = np.asarray(classes[output]).tolist()
+    response = _of_class(estimator, method, np.asarray(values), classes, label)
+    return response._replace(target=(output, response.target))
+
+
+def _of_class(
+    estimator: Any, method: str, values: np.ndarray, classes: list, target: Any
+) -> Response:
+    """Take the score of one class, or one column, from the answer of an estimator."""
+    kind = type(estimator).__name__
     if values.ndim == 2 and values.shape[1] == 1 and target is None:
-        return values[:, 0]
-    if method == "predict" and values.ndim == 1:
-        return _label_score(values, target, classes)
-    if values.ndim == 1:  # decision function of two classes: positive for the second
+        return Response(values[:, 0], method)
+    if values.ndim == 1 and method == "predict":
+        if target is None and len(classes) == 2 and values.dtype.kind not in "biuf":
+            target = classes[1]
+        if target is None and (len(classes) > 2 or _is_a(estimator, "clusterer")):
+            raise ValueError(
+                f"target is needed: the predictions of {kind} are labels, not numbers on a scale; "
+                f"expected one of {short(classes or np.unique(values).tolist())}"
+            )
+        if target is not None and _is_a(estimator, "regressor"):
+            raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
+        return Response(_label_score(values, target, classes), method, target)
+    if values.ndim == 1:  # two classes: positive for the second
         if target is None:
-            return values
+            return Response(values, method, classes[1] if len(classes) == 2 else None)
         if not classes:
             raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
         check_target(target, classes)
-        return values if target == classes[1] else -values
+        return Response(values if target == classes[1] else -values, method, target)
     if method == "decision_function" and len(classes) != values.shape[1]:
         raise ValueError(
             f"score={kind} has {values.shape[1]} decision values for {len(classes)} classes; "
-            "expected one a class (decision_function_shape='ovr')"
+            "expected one per class"
         )
     columns = classes or list(range(values.shape[1]))
     if target is None:
@@ -144,22 +215,30 @@ def _estimator_score(estimator: Any, X: Any, response_method: str, target: Any) 
             raise ValueError(f"target is needed with several outputs; expected one of {columns}")
         target = columns[-1]
     check_target(target, columns)
-    return values[:, columns.index(target)]
+    return Response(values[:, columns.index(target)], method, target)
+
+
+def _is_a(estimator: Any, kind: str) -> bool:
+    """Whether an estimator calls itself a "regressor" or a "clusterer"."""
+    if not _is_sklearn(estimator):
+        return getattr(estimator, "_estimator_type", None) == kind
+    from sklearn.utils import get_tags
+
+    return get_tags(estimator).estimator_type == kind
 
 
 def check_target(target: Any, columns: list) -> None:
     """Raise unless `target` is among the classes or columns of a score."""
     if target not in columns:
-        some = f"{columns[:8]}{' …' * (len(columns) > 8)}"
-        raise ValueError(f"target={target!r} is unknown; expected one of {some}")
+        raise ValueError(f"target={target!r} is unknown; expected one of {short(columns, 8)}")
 
 
 def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.ndarray:
     labels = np.asarray(labels)
     if target is not None:
-        check_target(target, classes or np.unique(labels).tolist())
+        check_target(target, list(classes) or np.unique(labels).tolist())
         return (labels == target).astype(float)
-    if labels.dtype.kind not in "biuf":
+    if labels.ndim == 1 and labels.dtype.kind not in "biuf":
         seen = np.unique(labels.astype(str))[:5].tolist()
         raise ValueError(f"score holds labels such as {seen}; name the one that is meant as target")
     return labels

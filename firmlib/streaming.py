@@ -1,4 +1,4 @@
-"""FIRM in one pass over rows that come in parts, from a disk, a stream or many machines.
+"""FIRM in one pass over rows that come in parts, from a disk, a stream or many computers.
 
 A feature's bins are fixed once; what its rows add up to in them (`FeatureSums`) adds up over
 parts of the data in any order, and `StreamingFirm.result` is the batch result with those bins.
@@ -9,126 +9,88 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
+from firmlib._bins import Bins, find_bins
 from firmlib._checks import (
     check_array,
     check_integer,
+    check_memory,
     check_n_bins,
     check_number,
     check_option,
-    check_weights,
 )
-from firmlib.estimators import (
-    Binned,
-    Bins,
-    Estimates,
-    Rows,
-    check_paired,
-    find_bins,
-    summarize,
-    tally,
-)
-from firmlib.features import column, column_names
-from firmlib.measure import FirmResult, check_names, make_result
-from firmlib.scores import n_rows
+from firmlib._data import check_counts, check_rows, check_scores
+from firmlib._moments import Scores, Tally, summarize, tally
+from firmlib._table import Column, Table, is_sparse
+from firmlib.features import check_names
+from firmlib.result import Curves, FirmResult, make_result
 
-if TYPE_CHECKING:
-    from dask.delayed import Delayed
+__all__ = ["StreamingFirm"]
 
 METHODS = ("auto", "discrete", "binned")
 MAX_LEVELS = 1024
 """Levels up to which those that appear later get bins of their own, if method="auto"."""
 
-_CELLS = 16  # a bin, to look it up
-_SHARED = 4  # first values in a cell from which a binary search is faster
-_FAN_IN = 8  # parts of a cluster that are merged by one task
-
-
-class SoughtBins(Bins):
-    """Bins with any first values, found in about linear time, too.
-
-    Cells of equal width tell how many first values lie before each; if no more than a few share
-    a cell, only these remain to be compared.
-    """
-
-    @cached_property
-    def _cells(self) -> tuple[float, float, np.ndarray, int]:
-        low, cells = self.first[0], _CELLS * len(self.first)
-        with np.errstate(over="ignore", divide="ignore"):
-            scale = cells / (self.first[-1] - low)
-        if not 0 < scale < np.inf:
-            return low, scale, np.zeros(0, np.int32), _SHARED + 1
-        shared = np.bincount(_cell(self.first, low, scale, cells), minlength=cells)
-        before = (np.cumsum(shared) - shared).astype(np.int32)
-        return low, scale, before, int(shared.max())
-
-    def index(self, f: np.ndarray) -> np.ndarray:
-        """The bin of each value; those below the first go to it."""
-        low, scale, before, shared = self._cells
-        if shared > _SHARED:
-            return super().index(f)
-        index = before[_cell(f, low, scale, len(before))]
-        ends = np.append(self.first, np.inf)
-        for _ in range(shared):
-            index += f >= ends[index]
-        return np.maximum(index - 1, 0)
-
-
-def _cell(f: np.ndarray, low: float, scale: float, cells: int) -> np.ndarray:
-    return np.clip((f - low) * scale, 0, cells - 1).astype(np.int32)
+_BEYOND = 30  # of n first rows, about two rows in n lie beyond by chance, 30 in n hardly ever
 
 
 class FeatureSums(NamedTuple):
-    """What `tally` found for a feature, in the bins it started with and levels that came later."""
+    """What `tally` found for a feature, in the bins it started with and levels that came later.
+
+    `beyond` is the weight of the rows outside the range that the first bins were found from.
+    """
 
     start: Bins
     limit: float
     bins: Bins
     sums: np.ndarray
+    beyond: float = 0.0
 
     @classmethod
     def empty(cls, start: Bins, limit: float) -> Self:
-        """Of no rows."""
+        """Return the sums of no rows."""
         limit = max(limit, len(start.first))
         return cls(start, limit, start, np.zeros((4, len(start.first))))
 
-    def of(self, f: np.ndarray, rows: Rows) -> Self:
-        """The sums of other rows, in these bins and those of new levels."""
-        bins = self.bins
+    def of(self, f: np.ndarray, scores: Scores) -> Self:
+        """Return the sums of other rows, in these bins and those of new levels."""
+        bins, beyond = self.bins, 0.0
         with np.errstate(over="ignore"):  # far beyond the cells is beyond them
             index = bins.index(f)
             if bins.method == "discrete" and np.any(bins.first[index] != f):
                 bins = self._widened(np.unique(f))
                 index = bins.index(f)
-        return self._replace(bins=bins, sums=tally(index, len(bins.first), rows, f))
+        if self.start.method == "binned" and (f.min() < bins.first[0] or f.max() > bins.last):
+            beyond = float(scores.w[bins.outside(f)].sum())
+        sums = tally(index, len(bins.first), scores, f)
+        return self._replace(bins=bins, sums=sums, beyond=beyond)
 
     def merged(self, other: FeatureSums) -> Self:
-        """The sums of both."""
+        """Return the sums of both."""
         bins = self.bins
         if bins.method == "discrete" and bins is not other.bins:
             late = other.bins.method == "discrete"
             bins = self._widened(other.bins.first) if late else other.bins
-        return self._replace(bins=bins, sums=self._in(bins) + other._in(bins))
+        sums = self._in(bins) + other._in(bins)
+        return self._replace(bins=bins, sums=sums, beyond=self.beyond + other.beyond)
 
     def shifted(self, d: float) -> Self:
-        """The sums with r + d instead of r."""
+        """Return the sums with r + d instead of r."""
         w, wr, wrr, wf = self.sums
         return self._replace(sums=np.array([w, wr + d * w, wrr + d * (2 * wr + d * w), wf]))
 
     def _widened(self, levels: np.ndarray) -> Bins:
-        """Bins of more levels, or from one of the first levels to the next if they are too many."""
+        """Return bins of more levels; if they are too many, from one first level to the next."""
         union = np.union1d(self.bins.first, levels)
         if len(union) == len(self.bins.first):
             return self.bins
         if len(union) > self.limit:
-            return SoughtBins(self.start.first, "binned")
-        return SoughtBins(union, "discrete")
+            return Bins(self.start.first, "binned")
+        return Bins(union, "discrete")
 
     def _in(self, bins: Bins) -> np.ndarray:
         if self.bins is bins or self.bins.method == "binned":
@@ -136,50 +98,86 @@ class FeatureSums(NamedTuple):
         index = bins.index(self.bins.first)
         return np.array([np.bincount(index, values, len(bins.first)) for values in self.sums])
 
+    def warn(self, name: str) -> None:
+        """Warn if the first rows were no random sample of all."""
+        W = self.sums[0].sum()
+        if self.bins.method != self.start.method:
+            warnings.warn(
+                f"feature {name!r} has more than {self.limit} levels, but the rows that its bins "
+                f"were found from had {len(self.start.first)}: it is binned at these; if they are "
+                "too few, take more rows, at random, as the first ones",
+                stacklevel=3,
+            )
+        if self.start.n and self.beyond > _BEYOND * max(1.0, W / self.start.n):
+            warnings.warn(
+                f"{self.beyond / W:.0%} of the rows lie outside the range of feature {name!r} in "
+                f"the first {self.start.n:.0f}, which its bins were found from: its importance is "
+                "understated. Are the rows sorted? Shuffle them, or give bins= of a StreamingFirm "
+                "that has seen a random sample",
+                stacklevel=3,
+            )
+
 
 class Statistics(NamedTuple):
-    """The sums of all features, of scores less `centre`."""
+    """The sums of all features, of scores minus `centre`, and the number of rows."""
 
     centre: float
+    n: int
     features: list[FeatureSums]
 
     @property
     def weight(self) -> float:
-        """Of all rows."""
+        """The weight of all rows."""
         return float(self.features[0].sums[0].sum())
 
     def merged(self, other: Statistics) -> Self:
-        """Of the rows of both, around the mean of both: so no digits are lost far from 0."""
+        """Return those of both, around the mean of both: so no digits are lost far from 0."""
         share = other.weight / (self.weight + other.weight)
         centre = self.centre + share * (other.centre - self.centre)
         # By how far it really moved, which is not what was added: far from 0 that was rounded.
         steps = self.centre - centre, other.centre - centre
         pairs = zip(self.features, other.features, strict=True)
         features = [a.shifted(steps[0]).merged(b.shifted(steps[1])) for a, b in pairs]
-        return type(self)(centre, features)
+        return type(self)(centre, self.n + other.n, features)
+
+    def scores(self) -> Scores:
+        """Return the sums of the scores as if all were one entry."""
+        w, wr, wrr, _ = self.features[0].sums.sum(axis=1, keepdims=True)
+        return Scores(self.centre, wr, w, wr, wrr)
 
 
 class Chunk(NamedTuple):
     """Rows that have been checked but for the features' values; all have a weight."""
 
-    F: Any
+    table: Table
     s: np.ndarray
     w: np.ndarray
     keep: slice | np.ndarray = slice(None)
 
-    def column(self, j: int) -> np.ndarray:
-        """The values of a feature, finite."""
-        return column(self.F, j, "F")[self.keep]
+    def column(self, j: int) -> Column:
+        """Return the values of a feature, finite."""
+        return self.table.column(j).taken(self.keep)
 
-    def dense(self) -> Self:
-        """A copy that nobody else holds."""
-        F = np.column_stack([self.column(j) for j in range(self.F.shape[1])])
-        return type(self)(F, self.s.copy(), self.w.copy())
+    def copied(self) -> Self:
+        """Return a copy that nobody else holds."""
+        data = self.table.copied()[self.keep]
+        return type(self)(Table(data, "F", at_least=0), self.s.copy(), self.w.copy())
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> Self:
-        """The rows of all, which are dense."""
-        return cls(*map(np.concatenate, zip(*(chunk[:3] for chunk in chunks), strict=True)))
+        """Return the rows of several copies as one."""
+        if len(chunks) == 1:
+            return chunks[0]
+        tables = [chunk.table.data for chunk in chunks]
+        if all(map(is_sparse, tables)):
+            from scipy import sparse
+
+            data = sparse.vstack(tables, format="csc")
+        else:
+            check_memory("the first rows", (sum(t.shape[0] for t in tables), tables[0].shape[1]))
+            data = np.concatenate([t.toarray() if is_sparse(t) else t for t in tables])
+        s, w = (np.concatenate(v) for v in zip(*((c.s, c.w) for c in chunks), strict=True))
+        return cls(Table(data, "F"), s, w)
 
 
 class StreamingFirm:
@@ -191,33 +189,35 @@ class StreamingFirm:
 
     Parameters
     ----------
-    n_bins : int or "auto"
+    n_bins : int or "auto", default="auto"
         Number of bins of a feature with many values; "auto" is the square root of the number of
         rows they are found from, since nobody knows how many will come. Give more to a long
         stream: 100 bins understate the importance of a normal feature in a linear score by
         up to 0.1 %, 1000 bins by 0.01 %.
-    bins : mapping of str to Bins, optional
+    bins : mapping of str to Bins, default=None
         The `bins` of another `StreamingFirm`. Parts to be merged must have the same.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         Names to use instead of those of the columns, which are then told by position.
-    method : {"auto", "discrete", "binned"}
-        As for `firm`; "discrete" likewise takes the rows for the whole distribution. The slope
-        needs no bins and is not offered here.
-    confidence_level : float
+    method : {"auto", "discrete", "binned"}, default="auto"
+        As for `firm`. The slope needs no bins and is not offered here.
+    rows : {"auto", "sample", "population"}, default="auto"
+        As for `firm`: "auto" is "sample".
+    confidence_level : float, default=0.95
         Of the intervals.
-    first_rows : int
+    first_rows : int, default=10_000
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
         `firm`. Hence the first rows should be a random sample of all, or give `bins` from one.
 
     Notes
     -----
-    A feature with few values in the first rows is "discrete", with a bin a level. Levels that
+    A feature with few values in the first rows is "discrete", with one bin per level. Levels that
     appear later get bins of their own, up to 1024 levels in all; beyond them the feature becomes
     "binned", every level counts with the nearest of the first levels below it, and `result`
     warns. (With method="discrete" there is no limit, and memory grows with the levels.) Values
-    of a "binned" feature outside the range of the first rows fall into the outermost bins. Once
-    there are bins, nothing depends on the order of chunks or merges.
+    of a "binned" feature outside the range of the first rows fall into the outermost bins, and
+    `result` warns if they are more than chance explains, as those of sorted rows are. Once there
+    are bins, nothing depends on the order of chunks or merges.
 
     Examples
     --------
@@ -249,6 +249,7 @@ class StreamingFirm:
         bins: Mapping[str, Bins] | None = None,
         feature_names: Sequence[str] | None = None,
         method: str = "auto",
+        rows: str = "auto",
         confidence_level: float = 0.95,
         first_rows: int = 10_000,
     ) -> None:
@@ -257,7 +258,11 @@ class StreamingFirm:
         check_number("confidence_level", confidence_level, 0, 1, above=True)
         check_integer("first_rows", first_rows, 2)
         self.n_bins, self.feature_names, self.method = n_bins, feature_names, method
-        self.confidence_level, self.first_rows = confidence_level, first_rows
+        self.rows, self.confidence_level, self.first_rows = (
+            check_rows(rows),
+            confidence_level,
+            first_rows,
+        )
         self._names: list[str] | None = None
         self._bins: dict[str, Bins] | None = None
         self._waiting: tuple[Chunk, ...] = ()  # rows seen before there were bins
@@ -270,11 +275,17 @@ class StreamingFirm:
                 raise ValueError(f"feature_names={self._names} must be those of bins, {list(bins)}")
 
     @property
+    def has_bins(self) -> bool:
+        """Whether bins were given, or found from enough rows."""
+        return self._bins is not None
+
+    @property
     def bins(self) -> dict[str, Bins]:
         """The bins of each feature, without levels that came later; for `bins` of other parts."""
         if self._bins is not None:
             return dict(self._bins)
-        return {k: v.start for k, v in zip(self._names, self._current().features, strict=True)}
+        features = self._current().features
+        return {k: v.start for k, v in zip(self._names or (), features, strict=True)}
 
     def partial_fit(self, F: Any, s: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take in more rows.
@@ -287,8 +298,8 @@ class StreamingFirm:
             leading ones, until there are bins), and no more than the sums is sent.
         s : array of shape (n,)
             Scores of these rows. Beside partitions of F of unknown length, of dask, in as many.
-        sample_weight : array of shape (n,), optional
-            A weight k is the same as the row k times.
+        sample_weight : array of shape (n,), default=None
+            A weight k is the same as the row k times; by default all are 1.
 
         Returns
         -------
@@ -304,18 +315,19 @@ class StreamingFirm:
         array([ 1., -1.])
         """
         if hasattr(F, "__dask_graph__"):
-            return self._partial_fit_dask(F, s, sample_weight)
-        F = F.tocsc() if sparse.issparse(F) else F if hasattr(F, "shape") else np.asarray(F)
-        n, names = n_rows("F", F, at_least=0), self._checked_names(F)
-        if n == 0 and np.size(s) == 0:
+            from firmlib import _dask
+
+            self.__dict__ = _dask.fitted(self, F, s, sample_weight).__dict__
             return self
-        s = check_array("s", s, 1, (n,))
-        if np.abs(s).max() > 1e150:
-            raise ValueError(f"s={np.abs(s).max():.3g} overflows when squared; rescale the scores")
-        w = check_weights("sample_weight", sample_weight, n, zeros=True)
-        keep = slice(None) if w.all() else w > 0  # rows without weight do not count
-        if w.any():
-            self._take(Chunk(F, s[keep], w[keep], keep), names)
+        table = Table(F, "F", at_least=0)
+        names = self._checked_names(table)
+        if table.n == 0 and np.size(s) == 0:
+            return self
+        table.check_rows("s", s)
+        s = check_array("s", s, 1, (table.n,))
+        s, w, keep = check_scores("s", s, sample_weight, zeros=True)
+        if len(s):
+            self._take(Chunk(table, s, w, keep), names)
         return self
 
     def merge(self, other: StreamingFirm) -> Self:
@@ -333,8 +345,10 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        if other.method != self.method:
-            raise ValueError(f"other has method={other.method!r}, expected {self.method!r}")
+        for option in ("method", "rows"):
+            theirs, own = getattr(other, option), getattr(self, option)
+            if theirs != own:
+                raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
         if other._names is None:
             return self
         if self._names not in (None, other._names):
@@ -352,46 +366,39 @@ class StreamingFirm:
 
     def result(self) -> FirmResult:
         """Return the importances of what was seen so far, as `firm` does; more may follow."""
-        now = self._current()
-        kind, W = self._kind, now.weight
-        if kind == "sample" and W <= 1:
-            raise ValueError(
-                f"sample_weight sums to {W:g}, but in a sample it counts rows and must exceed 1"
-            )
-        found = []
-        for name, (start, limit, bins, sums) in zip(self._names, now.features, strict=True):
-            if bins.method != start.method:
-                warnings.warn(
-                    f"feature {name!r} has more than {limit} levels, but the rows that its bins "
-                    f"were found from had {len(start.first)}: it is binned at these; if they are "
-                    "too few, take more rows, at random, as the first ones",
-                    stacklevel=2,
-                )
-            taken = sums[0] > 0
-            found.append(Binned(Bins(bins.first[taken], bins.method), sums[:, taken]))
+        now, names = self._current(), self._names or []
+        scores = now.scores()
+        check_counts(scores.w, self.rows, self.method)
+        tallies = []
+        for name, feature in zip(names, now.features, strict=True):
+            feature.warn(name)
+            taken = feature.sums[0] > 0
+            bins = Bins(feature.bins.first[taken], feature.bins.method)
+            tallies.append(Tally(bins, feature.sums[:, taken]))
             try:
-                if kind == "sample":
-                    check_paired(found[-1].sums)
+                tallies[-1].check(self.rows)
             except ValueError as error:
                 raise ValueError(f"feature {name!r}: {error}") from error
-        each = summarize(found, now.centre, kind)
-        _, sr, srr, _ = now.features[0].sums.sum(axis=1)
-        sd = np.sqrt(max(srr - sr**2 / W, 0.0) / (W - (kind == "sample")))
-        return make_result(Estimates.of(self._names, each), sd, self.confidence_level)
+        return make_result(
+            summarize(tallies, self.rows),
+            scores.sd(self.rows),
+            self.confidence_level,
+            methods=tuple(one.method for one in tallies),
+            feature_names=tuple(names),
+            curves=Curves(names, tallies, now.centre, self.rows),
+            n=now.n,
+            rows=self.rows,
+        )
 
-    @property
-    def _kind(self) -> str:
-        return "population" if self.method == "discrete" else "sample"
-
-    def _checked_names(self, F: Any) -> list[str]:
-        names = column_names(F)
+    def _checked_names(self, table: Table) -> list[str]:
+        names = table.names
         if self._names is None:
             return check_names(names, self.feature_names)
         if len(names) != len(self._names):
             raise ValueError(
                 f"F has {len(names)} columns, expected {len(self._names)}: {self._names}"
             )
-        if hasattr(F, "columns") and self.feature_names is None and names != self._names:
+        if table.is_frame and self.feature_names is None and names != self._names:
             raise ValueError(f"F has the columns {names}, expected {self._names}")
         return self._names
 
@@ -399,37 +406,45 @@ class StreamingFirm:
         """Gather rows until they are enough to find bins from, and sum them up from then on."""
         if self._bins is None:
             if self._n_waiting + len(chunk.s) < self.first_rows:
-                self._waiting, self._names = (*self._waiting, chunk.dense()), names
+                self._waiting, self._names = (*self._waiting, chunk.copied()), names
                 self._n_waiting += len(chunk.s)
                 return
             if self._waiting:
-                chunk = Chunk.of((*self._waiting, chunk.dense()))
-        self._add(self._summed(chunk))
+                chunk = Chunk.of((*self._waiting, chunk.copied()))
+        self._add(self._summed(chunk, names))
         self._names, self._waiting, self._n_waiting = names, (), 0
-        if self._bins is None:
+        if self._bins is None and self._statistics is not None:
             starts = (feature.start for feature in self._statistics.features)
             self._bins = dict(zip(names, starts, strict=True))
 
-    def _summed(self, chunk: Chunk) -> Statistics:
+    def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
         constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
         mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
-        rows = Rows.of(chunk.s, chunk.w, float(mean))
-        limit = MAX_LEVELS if self._kind == "sample" else np.inf
-        features = []
-        for j in range(chunk.F.shape[1]):
-            f = chunk.column(j)
-            if self._statistics is not None:
-                so_far = self._statistics.features[j]
-            elif self._bins is not None:
-                so_far = FeatureSums.empty(self._bins[self._names[j]], limit)
-            else:
-                options = {"method": self.method, "kind": self._kind, "n_bins": self.n_bins}
-                bins, _ = find_bins(f, chunk.w, **options)
-                if bins.grid is None:
-                    bins = SoughtBins(bins.first, bins.method)
-                so_far = FeatureSums.empty(bins, limit)
-            features.append(so_far.of(f, rows))
-        return Statistics(rows.mean, features)
+        scores = Scores.of(chunk.s, chunk.w, float(mean))
+        columns = (chunk.column(j) for j in range(chunk.table.width))
+        features = [
+            self._one(j, name, *scores.of_column(column))
+            for j, (name, column) in enumerate(zip(names, columns, strict=True))
+        ]
+        return Statistics(scores.mean, len(chunk.s), features)
+
+    def _one(self, j: int, name: str, f: np.ndarray, scores: Scores) -> FeatureSums:
+        """Sum up a feature in its bins, which are found here if there are none yet."""
+        limit = np.inf if self.method == "discrete" else MAX_LEVELS
+        if self._statistics is not None:
+            return self._statistics.features[j].of(f, scores)
+        if self._bins is not None:
+            return FeatureSums.empty(self._bins[name], limit).of(f, scores)
+        bins, index = find_bins(
+            f,
+            scores.w,
+            method=self.method,
+            rows=self.rows,
+            n_bins=self.n_bins,
+            count=scores.count,
+        )
+        sums = tally(index, len(bins.first), scores, f)
+        return FeatureSums.empty(bins, limit)._replace(sums=sums)
 
     def _add(self, more: Statistics | None) -> None:
         if self._statistics is None or more is None:
@@ -440,79 +455,15 @@ class StreamingFirm:
     def _current(self) -> Statistics:
         if self._statistics is not None:
             return self._statistics
-        if not self._waiting:
+        if not self._waiting or self._names is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._summed(Chunk.of(self._waiting))
+        return self._summed(Chunk.of(self._waiting), self._names)
 
-    def _empty(self) -> Self:
-        """One that has seen no rows, with the same bins."""
+    def emptied(self) -> Self:
+        """Return one that has seen no rows, with the same bins."""
         other = copy.copy(self)
         other._waiting, other._n_waiting, other._statistics = (), 0, None
         return other
-
-    def _partial_fit_dask(self, F: Any, s: Any, sample_weight: Any) -> Self:
-        from dask import delayed
-
-        blocks = _partitions(F, s, sample_weight)
-        part = delayed(_part)
-        after = copy.copy(self)
-        while blocks and after._bins is None:
-            after = part(after, *blocks.pop(0)).compute()
-        if blocks:
-            empty = delayed(after._empty(), traverse=False)  # once in the graph, not in each task
-            parts = [part(empty, *block) for block in blocks]
-            while len(parts) > 1:
-                groups = (parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN))
-                parts = [delayed(_merged)(group) for group in groups]
-            after.merge(parts[0].compute())
-        self.__dict__ = after.__dict__
-        return self
-
-
-def _part(before: StreamingFirm, *block: Any) -> StreamingFirm:
-    """With the rows of a partition. Arguments stay as they are: a lost task is run again."""
-    return copy.copy(before).partial_fit(*block)
-
-
-def _merged(parts: list[StreamingFirm]) -> StreamingFirm:
-    total = copy.copy(parts[0])
-    for part in parts[1:]:
-        total.merge(part)
-    return total
-
-
-def _partitions(F: Any, s: Any, w: Any) -> list[tuple[Delayed, Any, Any]]:
-    """Blocks of rows of dask collections, with their scores and weights."""
-    if len(F.shape) != 2:
-        raise ValueError(f"F must be a table with 2 axes (rows, columns), got shape {F.shape}")
-    lengths = F.chunks[0] if hasattr(F, "chunks") else (np.nan,)
-    tables = F.rechunk({1: -1}) if hasattr(F, "rechunk") else F
-    tables = np.ravel(tables.to_delayed()).tolist()
-    vectors = [_cut(name, v, lengths, len(tables)) for name, v in [("s", s), ("sample_weight", w)]]
-    return list(zip(tables, *vectors, strict=True))
-
-
-def _cut(name: str, vector: Any, lengths: tuple[float, ...], count: int) -> list:
-    """A vector in blocks like those of F."""
-    if vector is None:
-        return [None] * count
-    known, lazy = not np.isnan(lengths).any(), hasattr(vector, "to_delayed")
-    if known and not lazy:
-        vector = check_array(name, vector, 1, (sum(lengths),))
-        return np.split(vector, np.cumsum(lengths)[:-1])
-    if not lazy:
-        raise ValueError(
-            f"{name} is {type(vector).__name__}, but the partitions of F have unknown lengths; "
-            f"expected a dask array or series in the same {count} partitions"
-        )
-    if known and hasattr(vector, "rechunk") and not np.isnan(vector.shape).any():
-        if vector.shape != (sum(lengths),):
-            raise ValueError(f"{name} has shape {vector.shape}, expected {(sum(lengths),)}")
-        vector = vector.rechunk((lengths,))
-    blocks = np.ravel(vector.to_delayed()).tolist()
-    if len(blocks) != count:
-        raise ValueError(f"{name} has {len(blocks)} partitions, expected {count} as F has")
-    return blocks
 
 
 def _check_bins(bins: Any, method: str) -> dict[str, Bins]:

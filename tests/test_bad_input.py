@@ -116,7 +116,7 @@ SCORES = {
     ),
     "one decision value a pair of classes": (
         lambda: as_score(SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4), X, target=1),
-        "^score=SVC has 6 decision values for 4 classes; .*ovr",
+        "^score=SVC gives one decision value per pair of classes; .*ovr",
     ),
     "gradient of a forest": (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
@@ -179,7 +179,7 @@ TABLES = {
         r"^column 'x1' of X must be finite, got 1 NaN or inf, the first nan at \(3,\)",
     ),
     "X inf": (lambda: firm(S, changed(X, (3, 1), -np.inf)), "^column 'x1' of X must be finite"),
-    "X None": (lambda: firm(S, None), r"^X must be a table with 2 axes .*, got shape \(\)"),
+    "X None": (lambda: firm(S, None), r"^X must be a table with 2 axes .*, got NoneType"),
     "X 1-d": (lambda: firm(S, S), r"^X must be a table with 2 axes .*, got shape \(20,\)"),
     "X 3-d": (lambda: firm(S, X[None]), r"^X must be a table .*, got shape \(1, 20, 3\)"),
     "X ragged": (lambda: firm([1, 2], [[1], [2, 3]]), "^X must be a table"),
@@ -230,7 +230,10 @@ FEATURES = {
     ),
     "column beyond": (lambda: firm(S, X, 3), "^feature 3 is no column of X"),
     "column before": (lambda: firm(S, X, [-4]), "^feature -4 is no column of X"),
-    "column bool": (lambda: firm(S, X, [True]), "^feature True is no column of X"),
+    "column bool": (
+        lambda: firm(S, X, [True]),
+        "^features is a mask of truth values; expected columns",
+    ),
     "column float": (lambda: firm(S, X, [1.0]), "^feature 1.0 is no column of X"),
     "column of many": (
         lambda: firm([1, 2], np.eye(2, 50), "age"),
@@ -242,7 +245,7 @@ FEATURES = {
     ),
     "features unknown": (
         lambda: firm(S, X, 1.5),
-        r"^features=1\.5 must be columns, callables, a dict of them or a table",
+        r"^features=1\.5 must be columns by name or position, callables, a dict or a table",
     ),
     "features 3-d": (lambda: firm(S, X, X[None]), "(?s)^features=.*must be columns"),
     "features ragged": (lambda: firm(S, X, [0, [1, 2]]), "^features must be a table"),

@@ -60,7 +60,7 @@ SCORE = CUBE @ WEIGHTS + 0.7
 
 
 def test_the_importance_of_a_uniform_bit_is_its_weight():
-    by_table = firm(SCORE, CUBE, method="discrete").importances
+    by_table = firm(SCORE, CUBE, rows="population").importances
     np.testing.assert_allclose(by_table, WEIGHTS, rtol=1e-12, atol=1e-15)
     for j in range(5):
         Q = definition(SCORE, CUBE[:, j] == 1, np.ones(32))
@@ -86,7 +86,7 @@ def test_firm_uniform_conjunction(order):
         for c in chosen
     ]
     np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
-    by_table = firm(SCORE, CUBE, [features.conjunction(c) for c in chosen], method="discrete")
+    by_table = firm(SCORE, CUBE, [features.conjunction(c) for c in chosen], rows="population")
     np.testing.assert_allclose(Q, by_table.importances, rtol=1e-12, atol=1e-14)
 
 
@@ -110,7 +110,7 @@ def test_firm_empirical(rng, weighted):
     expected = [definition(X @ w, X[:, j] == 1, p) for j in range(4)]
     assert X.sum(axis=0).all()  # no column is balanced
     np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
-    by_rows = firm(X @ w, X, method="discrete", sample_weight=weights)
+    by_rows = firm(X @ w, X, rows="population", sample_weight=weights)
     np.testing.assert_allclose(Q, by_rows.importances, rtol=1e-12, atol=1e-14)
 
 
@@ -149,7 +149,7 @@ def test_firm_conjunctions(rng, coding, weighted):
             assert Q[j, k, a, b] == 0  # x_j and not x_j: never true
             continue
         conjunction = features.conjunction({j: coding[a], k: coding[b]})
-        result = firm(s, X, conjunction, method="discrete", sample_weight=weights)
+        result = firm(s, X, conjunction, rows="population", sample_weight=weights)
         np.testing.assert_allclose(Q[j, k, a, b], result.importances[0], rtol=1e-10, atol=1e-14)
 
 

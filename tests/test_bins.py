@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmlib import estimators, firm
-from firmlib.estimators import Bins, find_bins
+from firmlib import _bins, firm
+from firmlib._bins import Bins, find_bins
 
 N = 6000
-OPTIONS = {"method": "auto", "kind": "sample", "n_bins": "auto"}
+OPTIONS = {"method": "auto", "rows": "sample", "n_bins": "auto"}
 FEATURES = {
     "normal": lambda rng: rng.normal(size=N),
     "far away": lambda rng: 1e9 + rng.normal(size=N),
@@ -53,7 +53,7 @@ def test_bins_on_a_grid_say_the_same_as_sorted_ones(name, monkeypatch):
     rank = np.argsort(np.argsort(f)) / N
     s = rank**2 + 0.3 * rng.normal(size=N)
     quick = firm(s, f[:, None])
-    monkeypatch.setattr(estimators, "_LARGE", N + 1)
+    monkeypatch.setattr(_bins, "LARGE", N + 1)
     exact = firm(s, f[:, None])
     assert quick.methods == exact.methods
     np.testing.assert_allclose(quick.importances, exact.importances, rtol=0.005)

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from firmlib.compendium import figures
 
 TABLE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-RESULT = firmlib.firm([0.0, 1.0, -3.0, 1.0], TABLE, method="discrete")
+RESULT = firmlib.firm([0.0, 1.0, -3.0, 1.0], TABLE, rows="population")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_bars_are_the_importances_the_largest_on_top():
 
 def test_bars_from_an_estimator_on_given_axes():
     _, ax = plt.subplots()
-    drawn = firmlib.FirmDisplay.from_estimator(lambda X: X[:, 0], TABLE, method="discrete").plot(ax)
+    drawn = firmlib.FirmDisplay.from_estimator(lambda X: X[:, 0], TABLE, rows="population").plot(ax)
     assert drawn.ax_ is ax
     assert len(drawn.plot(n=1).ax_.patches) == 1
 

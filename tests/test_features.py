@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from firmlib import features
+from firmlib._table import Table
 
 A = np.array([[1, 0, -1], [0, 2, 1], [1, 2, 1], [-3, 0, 0]])
 COLUMNS = {"age": A[:, 0], "height": A[:, 1], "weight": A[:, 2]}
@@ -96,4 +97,4 @@ def test_long_directions_get_short_names():
     ],
 )
 def test_column_names(table, names):
-    assert features.column_names(table) == names
+    assert Table(table).names == names

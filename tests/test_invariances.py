@@ -116,6 +116,7 @@ def test_the_order_of_rows_does_not_matter(options, sample, data):
     assert_close(measure(shuffled, options), measure(sample, options))
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 @every_option
 @examples
 @given(sample=samples(), data=st.data())

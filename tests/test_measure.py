@@ -62,7 +62,7 @@ def test_population_equals_the_definition(rng, scale):
     score = rng.normal(size=40)
     weights = rng.integers(1, 9, size=40).astype(float)
     weights = weights / weights.sum() if scale == "probabilities" else weights * scale
-    result = firm(score, table, method="discrete", sample_weight=weights)
+    result = firm(score, table, rows="population", sample_weight=weights)
     expected = [definition(score, table[:, j].tolist(), weights) for j in range(3)]
     np.testing.assert_allclose(np.abs(result.importances), expected, rtol=1e-12)
 
@@ -71,7 +71,7 @@ def test_population_of_two_dice():
     """f = maximum, s = sum: every quantity by counting the 36 throws."""
     dice = np.array([(i, j) for i in range(1, 7) for j in range(1, 7)])
     curve = conditional_expected_score(
-        dice.sum(axis=1), dice, lambda X: X.max(axis=1), method="discrete"
+        dice.sum(axis=1), dice, lambda X: X.max(axis=1), rows="population"
     )
     np.testing.assert_array_equal(curve.t, [1, 2, 3, 4, 5, 6])
     np.testing.assert_allclose(curve.n, [1, 3, 5, 7, 9, 11])
@@ -89,7 +89,7 @@ def test_population_is_always_discrete():
 def test_xor_is_flat_in_each_input_but_not_in_their_xor():
     table = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
     built = [0, 1, features.xor(0, 1), features.product(0, 1)]
-    result = firm(lambda X: X[:, 0] * X[:, 1], table, built, method="discrete")
+    result = firm(lambda X: X[:, 0] * X[:, 1], table, built, rows="population")
     np.testing.assert_array_equal(result.importances, [0, 0, -1, 1])
 
 
@@ -134,7 +134,7 @@ def test_slope_is_that_of_linear_regression(rows, weights):
 def test_slope_equals_firm_of_a_binary_feature():
     binary = features.threshold(0, 0.3)
     slope = firm(S, X, binary, method="slope").importances
-    np.testing.assert_allclose(slope, firm(S, X, binary, method="discrete").importances, rtol=1e-12)
+    np.testing.assert_allclose(slope, firm(S, X, binary, rows="population").importances, rtol=1e-12)
 
 
 def test_sign_is_that_of_the_slope():
@@ -143,7 +143,7 @@ def test_sign_is_that_of_the_slope():
         options = {"method": method, "rows": "population", "n_bins": 2}
         assert firm([0, 1, 2, 9], table, **options).importances > 0
         assert firm([9, 2, 1, 0], table, **options).importances < 0
-    assert firm([3, 1, 1, 3], table, method="discrete").importances == 1  # no direction: positive
+    assert firm([3, 1, 1, 3], table, rows="population").importances == 1  # no direction: positive
 
 
 # What features may be
@@ -253,6 +253,7 @@ def test_integer_weights_are_repetition(rng, method, rows):
     assert_same_result(weighted, repeated)
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 @pytest.mark.parametrize("parts", [[0.5, 0.5], [0.1, 0.2, 0.7], [1 / 7] * 7, [0.1] * 10])
 @pytest.mark.parametrize(("method", "rows"), COMBINATIONS)
 @pytest.mark.parametrize("n", [5, 9, 100])  # of 5 rows in 2 bins, one lies on the edge
@@ -268,6 +269,7 @@ def test_a_row_may_be_split_into_parts(n, method, rows, parts):
     assert_same_result(split, firm(S[:n], X[:n], method=method, rows=rows), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 def test_two_rows_in_thirds_are_still_a_pair():
     levels = np.array([[0], [0], [1], [1]])
     whole = firm([0, 1, 3, 5], levels, method="discrete", rows="sample")
@@ -327,11 +329,14 @@ def test_auto_heeds_n_bins():
     assert firm(S, f, n_bins=9).methods == ("binned",)
 
 
-def test_rows_auto():
-    levels = X[:, 1:2]
-    for method, rows in [("discrete", "population"), ("auto", "sample"), ("binned", "sample")]:
-        explicit = firm(S, levels, method=method, rows=rows)
-        assert_same_result(firm(S, levels, method=method), explicit)
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_are_a_sample_unless_said_otherwise(method):
+    """How q_f is estimated says nothing of what the rows are."""
+    result = firm(S, X[:, 1:2], method=method)
+    assert result.rows == "sample"
+    assert result.standard_error[0] > 0
+    assert_same_result(result, firm(S, X[:, 1:2], method=method, rows="sample"))
+    assert firm(S, X[:, 1:2], method=method, rows="population").rows == "population"
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
@@ -371,7 +376,7 @@ def test_importance_is_the_signed_root_of_the_variance(rng):
 
 
 def test_to_frame_is_sorted_by_size():
-    result = firm(lambda X: X @ [1, -3, 2], np.eye(3), method="discrete")
+    result = firm(lambda X: X @ [1, -3, 2], np.eye(3), rows="population")
     frame = result.to_frame()
     assert list(frame.index) == ["x1", "x2", "x0"]
     assert frame.index.name == "feature"
@@ -400,6 +405,7 @@ def test_to_frame_keeps_the_order_of_ties():
 # Edges of the numbers
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 @pytest.mark.parametrize("value", [0.1, 0.1 + 0.2, 1 / 3, 1e-300, 1e100, -7.7])
 @pytest.mark.parametrize("n", [3, 10, 49, 1000])
 @pytest.mark.parametrize(("method", "rows"), COMBINATIONS)
@@ -435,6 +441,5 @@ def test_a_large_mean_of_the_score_does_not_matter():
 def test_features_given_as_arrays_of_values():
     values = X[:, 1] ** 2
     expected = firm(S, X, [lambda T: T[:, 1] ** 2]).importances
-    for given in (values, {"square": values}, pd.Series(values, name="square"), values[:, None]):
+    for given in ({"square": values}, {"square": pd.Series(values)}, values[:, None]):
         np.testing.assert_array_equal(firm(S, X, given).importances, expected)
-    assert firm(S, X, pd.Series(values, name="square")).feature_names == ("square",)

@@ -87,7 +87,10 @@ def test_a_hundred_thousand_pairs():
             lambda X: firm(X[:, 0], X, Pairs("xor"), feature_names=["a"] * 3),
             "feature_names is not for pairs",
         ),
-        (lambda X: firm(X[:, 0], X, Pairs("conjunction")), r"column 0 of X must have two values"),
+        (
+            lambda X: firm(X[:, 0], X, Pairs("conjunction")),
+            r"'x0' must have two values, got .*; make it binary",
+        ),
     ],
 )
 def test_refused(call, message):

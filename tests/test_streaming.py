@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from firmlib import StreamingFirm, firm
-from firmlib.estimators import Bins
-from firmlib.streaming import MAX_LEVELS, SoughtBins
+from firmlib._bins import Bins
+from firmlib.streaming import MAX_LEVELS
 
 examples = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -86,7 +86,7 @@ def tree(parts, random):
 @pytest.mark.parametrize("n", [40, 500, N])
 @pytest.mark.parametrize("weights", [None, W])
 @pytest.mark.parametrize(
-    "options", [{}, {"method": "binned"}, {"method": "discrete"}, {"n_bins": 7}], ids=str
+    "options", [{}, {"method": "binned"}, {"rows": "population"}, {"n_bins": 7}], ids=str
 )
 def test_one_chunk_equals_firm(n, weights, options):
     weights = None if weights is None else weights[:n]
@@ -310,10 +310,10 @@ def test_too_many_levels_are_binned_at_the_first_ones(random):
 
 
 def test_method_discrete_has_no_limit_of_levels():
-    stream = StreamingFirm(method="discrete", first_rows=2)
+    stream = StreamingFirm(method="discrete", rows="population", first_rows=2)
     for i in range(0, N, 50):
         stream.partial_fit(F[i : i + 50], S[i : i + 50])
-    assert_same(stream.result(), firm(S, F, method="discrete"))
+    assert_same(stream.result(), firm(S, F, rows="population"))
 
 
 @pytest.mark.parametrize("n", [500, N])  # without a grid and on one
@@ -336,8 +336,9 @@ def test_cells_find_the_same_bins_as_a_search(first, f):
     first = np.unique(first)
     f = np.r_[f, first, np.nextafter(first, np.inf), np.nextafter(first, -np.inf)]
     with np.errstate(over="ignore"):
-        found = SoughtBins(first, "binned").index(f)
-    np.testing.assert_array_equal(found, Bins(first, "binned").index(f))
+        found = Bins(first, "binned").index(f)
+    sought = np.maximum(np.searchsorted(first, f, side="right") - 1, 0)
+    np.testing.assert_array_equal(found, sought)
 
 
 # Tables and names

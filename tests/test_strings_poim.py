@@ -173,7 +173,7 @@ def test_firm_scale_is_the_measure_on_indicators(name):
         varies = np.argwhere((background.probabilities(k) > 0) & (background.probabilities(k) < 1))
         varies = varies[rng.permutation(len(varies))[:25]]
         indicators = words(X, k)[:, varies[:, 0]] == varies[:, 1]
-        result = firm(w.score(X), X, indicators.astype(float), method="discrete", sample_weight=p)
+        result = firm(w.score(X), X, indicators.astype(float), rows="population", sample_weight=p)
         np.testing.assert_allclose(Q[*varies.T], result.importances, rtol=1e-9, atol=1e-12)
 
 

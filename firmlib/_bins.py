@@ -1,0 +1,212 @@
+"""A feature's values become bins: its levels where they are few, else intervals (Definition 1).
+
+Intervals hold about as many rows each and never split ties. From a few thousand rows on they are
+found on a grid of equal cells, without sorting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+
+LARGE = 2048
+"""Rows from which bins are found on a grid."""
+
+_CELLS = 64  # of that grid per bin
+_NUDGE = 1e-9  # three times 1/3 of a row are one row, whatever their sum was rounded to
+_SEARCH_CELLS = 16  # per bin, to look it up
+_SHARED = 4  # first values in a cell from which a binary search is faster
+
+
+class Grid(NamedTuple):
+    """Equal cells, of f or, where f has long tails, of arcsinh((f - centre) / unit)."""
+
+    centre: float
+    unit: float
+    long_tails: bool
+    low: float
+    scale: float
+
+    @classmethod
+    def over(cls, f: np.ndarray, count: np.ndarray | None, cells: int, long_tails: bool) -> Self:
+        """Return cells over the range of f, whose values stand for `count` rows each."""
+        grid = cls(0.0, 1.0, long_tails, 0.0, 1.0)
+        if long_tails:
+            centre = _median(f, count)
+            away = np.abs(f - centre)
+            unit = _median(away, count) or float(np.average(away, weights=count))
+            grid = grid._replace(centre=centre, unit=unit)
+        low, high = grid.place(np.array([f.min(), f.max()]))
+        # a hair less than all cells, so that the largest value lies in the last
+        return grid._replace(low=low, scale=cells * (1 - 1e-12) / (high - low))
+
+    def place(self, f: np.ndarray) -> np.ndarray:
+        """Return where in the grid the values lie, in cells."""
+        if self.long_tails:
+            f = np.arcsinh((f - self.centre) / self.unit)
+        return (f - self.low) * self.scale
+
+    def value(self, place: np.ndarray) -> np.ndarray:
+        """Return the value that lies there."""
+        f = self.low + place / self.scale
+        return self.centre + self.unit * np.sinh(f) if self.long_tails else f
+
+
+def _median(f: np.ndarray, count: np.ndarray | None) -> float:
+    if count is None:
+        return float(np.median(f))
+    order = np.argsort(f, kind="stable")
+    last = np.cumsum(count[order])
+    n = last[-1]
+    middle = np.searchsorted(last, [(n - 1) // 2, n // 2], side="right")
+    return float(f[order[middle]].mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Intervals of a feature's values, given by the first value of each; ties are never split.
+
+    On a grid the bin of a value is that of its cell, and is looked up. `last` is the largest value
+    of the `n` rows that the bins were found from.
+    """
+
+    first: np.ndarray
+    method: str
+    grid: Grid | None = None
+    bin_of_cell: np.ndarray | None = None
+    last: float = np.inf
+    n: float = 0.0
+
+    def index(self, f: np.ndarray) -> np.ndarray:
+        """Return the bin of each value; those beyond the ends go to the outermost."""
+        if self.grid is not None and self.bin_of_cell is not None:
+            cell = np.clip(self.grid.place(f), 0, len(self.bin_of_cell) - 1)
+            return self.bin_of_cell[cell.astype(np.int32)]
+        low, scale, before, shared = self._cells
+        if shared > _SHARED:
+            return np.maximum(np.searchsorted(self.first, f, side="right") - 1, 0)
+        index = before[_cell(f, low, scale, len(before))]
+        ends = np.append(self.first, np.inf)
+        for _ in range(shared):
+            index += f >= ends[index]
+        return np.maximum(index - 1, 0)
+
+    @cached_property
+    def _cells(self) -> tuple[float, float, np.ndarray, int]:
+        """Cells of equal width with how many first values lie before each, and at most in one.
+
+        If only a few share a cell, comparing with these is faster than a binary search.
+        """
+        low, cells = self.first[0], _SEARCH_CELLS * len(self.first)
+        with np.errstate(over="ignore", divide="ignore"):
+            scale = cells / (self.first[-1] - low)
+        if not 0 < scale < np.inf:
+            return low, scale, np.zeros(0, np.int32), _SHARED + 1
+        shared = np.bincount(_cell(self.first, low, scale, cells), minlength=cells)
+        before = (np.cumsum(shared) - shared).astype(np.int32)
+        return low, scale, before, int(shared.max())
+
+    def outside(self, f: np.ndarray) -> np.ndarray:
+        """Return which values lie beyond those that the bins were found from."""
+        return (f < self.first[0]) | (f > self.last)
+
+
+def _cell(f: np.ndarray, low: float, scale: float, cells: int) -> np.ndarray:
+    return np.clip((f - low) * scale, 0, cells - 1).astype(np.int32)
+
+
+def find_bins(
+    f: np.ndarray,
+    w: np.ndarray,
+    *,
+    method: str,
+    rows: str,
+    n_bins: int | str,
+    count: np.ndarray | None = None,
+) -> tuple[Bins, np.ndarray]:
+    """Return bins for the values of a feature, and the bin of each.
+
+    With n_bins="auto" the outermost bins are halved again and again: q_f may change much there.
+    A value may stand for several rows, `count` of them with the weight `w` together.
+    """
+    n = len(f) if count is None else int(count.sum())
+    tails = n_bins == "auto" and rows == "sample"
+    if isinstance(n_bins, str) and rows == "sample":
+        n_bins = max(2, int(np.sqrt(w.sum()) + _NUDGE))
+    elif isinstance(n_bins, str):
+        n_bins = 0  # as many as the levels tell
+    some = method == "auto" and len(f) <= n_bins  # levels, without looking
+    many = n >= LARGE and rows == "sample" and method != "discrete"
+    if many and not some and _CELLS * n_bins <= 4 * n:
+        for long_tails in (False, True):
+            found = _on_grid(f, w, count, method, n_bins, tails, long_tails)
+            if found is not None:
+                return found
+    levels, index = np.unique(f, return_inverse=True)
+    n_bins = n_bins or max(2, int(np.sqrt(len(levels))))
+    last = float(levels[-1])
+    if method == "auto":
+        few = rows == "population" or len(levels) <= n_bins
+        method = "discrete" if few else "binned"
+    if method == "binned":
+        first = _equal_frequency(np.bincount(index, w), n_bins, tails)
+        return Bins(levels[first], method, last=last, n=n), (np.cumsum(first) - 1)[index]
+    return Bins(levels, method, last=last, n=n), index
+
+
+def _on_grid(
+    f: np.ndarray,
+    w: np.ndarray,
+    count: np.ndarray | None,
+    method: str,
+    n_bins: int,
+    tails: bool,
+    long_tails: bool,
+) -> tuple[Bins, np.ndarray] | None:
+    """Return bins that are runs of cells, in linear time; None if the cells are too coarse.
+
+    They are where more than a quarter of a bin lies within a cell and is not one value.
+    """
+    cells = _CELLS * n_bins
+    with np.errstate(all="ignore"):
+        grid = Grid.over(f, count, cells, long_tails)
+        if not 0 < grid.scale < np.inf or not np.isfinite(grid.low):
+            return None
+    cell = grid.place(f).astype(np.int32)
+    n = np.bincount(cell, w, cells)
+    taken = n > 0
+    few = method == "auto" and np.count_nonzero(taken) <= n_bins
+    full = taken if few else n > n.sum() / (4 * n_bins)
+    value = np.zeros(cells)
+    if full.any():
+        value[cell] = f
+        if np.any((value[cell] != f) & full[cell]):
+            return None
+    seen = {"last": float(f.max()), "n": len(f) if count is None else float(count.sum())}
+    if few:
+        return Bins(value[taken], "discrete", **seen), (np.cumsum(taken) - 1)[cell]
+    first = np.zeros(cells, dtype=bool)
+    first[taken] = _equal_frequency(n[taken], n_bins, tails)
+    bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
+    bins = Bins(grid.value(np.flatnonzero(first)), "binned", grid, bin_of_cell, **seen)
+    return bins, bin_of_cell[cell]
+
+
+def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
+    """Return whether each level begins one of about `n_bins` bins of equal weight.
+
+    With `tails` the first and the last bin are halved until about four rows are left.
+    """
+    W = n.sum()
+    edges = np.arange(1, n_bins) / n_bins
+    if tails:
+        halvings = max(0, int(np.log2(max(W / (4 * n_bins), 1)) + _NUDGE))
+        halves = 0.5 ** np.arange(halvings, 0, -1) / n_bins
+        edges = np.concatenate([halves, edges, 1 - halves[::-1]])
+    middle = (np.cumsum(n) - n / 2) / W
+    # a level that lies on an edge stays there, however its weight was split
+    bin_of_level = np.searchsorted(edges, middle + _NUDGE / n_bins, side="right")
+    return np.diff(bin_of_level, prepend=-1) > 0

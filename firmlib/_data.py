@@ -1,0 +1,175 @@
+"""What is measured: the scores and weights of the rows of a table, and how to look at them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from firmlib._checks import check_array, check_memory, check_n_bins, check_option, check_weights
+from firmlib._moments import METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
+from firmlib._pairs import PairTallies, estimate_pairs
+from firmlib._table import Column, Table
+from firmlib.features import Group, Pairs, Values
+from firmlib.scores import Response, Score, respond
+
+LARGEST = 1e150
+"""Scores beyond it overflow when they are squared."""
+
+_BLOCK = 64  # features that a thread takes at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The rows of a table with their scores; those without weight are left out."""
+
+    table: Table
+    scores: Scores
+    keep: slice | np.ndarray
+    response: Response
+    method: str
+    rows: str
+    n_bins: int | str
+
+    @classmethod
+    def of(
+        cls,
+        score: Score,
+        X: Any,
+        *,
+        method: str,
+        rows: str,
+        response_method: str,
+        target: Any,
+        n_bins: int | str,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        """Check all arguments, and evaluate the score."""
+        check_option("method", method, METHODS)
+        rows = check_rows(rows)
+        check_n_bins(n_bins)
+        table = Table.of(X)
+        table.check_rows("sample_weight", sample_weight)
+        response = respond(score, table, response_method=response_method, target=target)
+        s, w, keep = check_scores("score", response.values, sample_weight)
+        check_counts(w, rows, method)
+        return cls(table, Scores.of(s, w), keep, response, method, rows, n_bins)
+
+    def divided(self, sd: float) -> Self:
+        """Return the same data with the scores divided by a number."""
+        scores = self.scores
+        return replace(self, scores=Scores.of((scores.r + scores.mean) / sd, scores.w))
+
+    def tally(self, column: Column) -> Tally | Slope:
+        """Sum up the scores by the values of a feature."""
+        column = column.taken(self.keep)
+        if self.method == "slope":
+            return Slope.of(self.scores, column.dense(len(self.scores.r)), self.rows)
+        found = Tally.of(
+            self.scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins
+        )
+        found.check(self.rows)
+        return found
+
+    def estimate(
+        self, names: Sequence[str], functions: Sequence[Values | Group], n_jobs: int | None
+    ) -> tuple[Estimate, list[Tally | Slope | None], list[str]]:
+        """Estimate each feature; return also what its curve is made from, and its method."""
+
+        def block(start: int) -> list[Tally | Slope | Estimate]:
+            part = slice(start, start + _BLOCK)
+            return [self._one(n, f) for n, f in zip(names[part], functions[part], strict=True)]
+
+        starts = range(0, len(names), _BLOCK)
+        if n_jobs in (None, 1):
+            found = [one for start in starts for one in block(start)]
+        else:
+            from joblib import Parallel, delayed
+
+            blocks = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(block)(i) for i in starts)
+            found = [one for part in blocks for one in part]
+        estimate = Estimate.empty(len(found))
+        tallies = [i for i, one in enumerate(found) if isinstance(one, Tally)]
+        if tallies:
+            estimate.put(tallies, summarize([found[i] for i in tallies], self.rows))
+        methods, sources = [], []
+        for i, one in enumerate(found):
+            if not isinstance(one, Tally):
+                estimate.put([i], one.estimate if isinstance(one, Slope) else one)
+            drawn = isinstance(one, Tally | Slope)
+            sources.append(one if drawn else None)
+            methods.append(one.method if drawn else _GROUP_METHODS[self.rows])
+        return estimate, sources, methods
+
+    def _one(self, name: str, f: Values | Group) -> Tally | Slope | Estimate:
+        if isinstance(f, Group):
+            values = check_array(f"feature {name!r}", f(self.table), 2, (self.table.n, None))
+            work = self._group
+        else:
+            values, work = f(self.table), self.tally
+        try:
+            return work(values)
+        except ValueError as error:
+            raise ValueError(f"feature {name!r}: {error}") from error
+
+    def _group(self, F: np.ndarray) -> Estimate:
+        if self.rows == "population":  # every combination of values is a level
+            _, level = np.unique(F[self.keep], axis=0, return_inverse=True)
+            column = Column(level.ravel().astype(float))
+            found = Tally.of(self.scores, column, method="discrete", rows=self.rows, n_bins="auto")
+            return replace(summarize([found], self.rows), sign=1.0)
+        from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
+
+        return estimate_group(self.scores, F[self.keep])
+
+    def estimate_pairs(self, pairs: Pairs) -> tuple[list[str], Estimate, PairTallies] | None:
+        """Estimate all pairs of binary features at once; None if one has more values."""
+        parts = pairs.parts(self.table)
+        check_memory("the table of pairs", (len(parts), len(parts), 12))
+        check_memory("X as a dense table", (self.table.n, len(parts)))
+        table = np.column_stack([f(self.table) for f in parts])[self.keep]
+        names = [f.__name__ for f in parts]
+        return estimate_pairs(self.scores, table, names, pairs.kind, self.rows)
+
+
+_GROUP_METHODS = {"sample": "boosted", "population": "discrete"}
+
+
+def check_rows(rows: str) -> str:
+    """Return what the rows are: a sample unless they are said to be the population."""
+    check_option("rows", rows, ROWS)
+    return "sample" if rows == "auto" else rows
+
+
+def check_scores(
+    name: str, s: np.ndarray, sample_weight: ArrayLike | None, *, zeros: bool = False
+) -> tuple[np.ndarray, np.ndarray, slice | np.ndarray]:
+    """Return the scores and weights of the rows that have a weight, and which these are."""
+    if len(s) and np.abs(s).max() > LARGEST:
+        raise ValueError(f"{name}={np.abs(s).max():.3g} overflows when squared; rescale the scores")
+    w = check_weights("sample_weight", sample_weight, len(s), zeros=zeros)
+    keep = slice(None) if w.all() else w > 0
+    return s[keep], w[keep], keep
+
+
+def check_counts(w: np.ndarray, rows: str, method: str) -> None:
+    """Raise or warn unless the weights of a sample count rows."""
+    if rows != "sample":
+        return
+    if method != "slope" and w.sum() <= 1:
+        raise ValueError(
+            f"sample_weight sums to {w.sum():g}, but in a sample it counts rows and must exceed 1; "
+            "for probabilities use rows='population'"
+        )
+    part = w % 1
+    if part.any():
+        warnings.warn(
+            f"sample_weight holds numbers such as {w[part > 0][0]:.3g}, which count no rows: "
+            "importances are weighted as they should, but standard errors, intervals and tests "
+            "take a weight k for k rows, and are too sure if it is not",
+            stacklevel=4,
+        )

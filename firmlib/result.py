@@ -1,0 +1,266 @@
+"""What comes out: Q_f of every feature with its interval, and q_f as a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from firmlib._checks import check_option
+from firmlib._moments import Estimate, Slope, Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from firmlib.display import FirmDisplay
+
+__all__ = ["ConditionalScore", "FirmResult"]
+
+_SHOWN = 10  # features in a printed result
+_SHOWN_HTML = 20
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalScore:
+    """The conditional expected score q_f, Definition 1, at finitely many values.
+
+    Attributes
+    ----------
+    t : ndarray
+        Values of the feature: its levels, or the mean of the feature in each bin.
+    q : ndarray
+        E[s(X) | f(X) = t].
+    p : ndarray
+        Pr(f(X) = t); sums to 1.
+    n : ndarray
+        Rows (or the sum of their weights) behind each value.
+    method : str
+        "discrete", "binned" or "slope".
+    variance : float
+        Var[q_f(f(X))] = Q_f^2: of these values for a population, corrected for the noise in
+        them, and perhaps negative, for a sample.
+    standard_error : ndarray
+        Of q; 0 for a population.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
+    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
+    >>> curve.t, curve.q, curve.n
+    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+    n: np.ndarray
+    method: str
+    variance: float
+    standard_error: np.ndarray
+
+
+class Curves(Mapping[str, ConditionalScore]):
+    """q_f of each feature that has one, made when asked for."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        sources: Sequence[Tally | Slope | None],
+        mean: float,
+        rows: str,
+    ) -> None:
+        self._sources, self._mean, self._rows = sources, mean, rows
+        drawn = isinstance(sources, list)  # of all pairs each has a curve, and none is made here
+        self._place = {
+            name: i for i, name in enumerate(names) if not drawn or sources[i] is not None
+        }
+
+    def __getitem__(self, name: str) -> ConditionalScore:
+        source = self._sources[self._place[name]]
+        assert source is not None
+        return ConditionalScore(**source.curve(self._mean, self._rows))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._place)
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class FirmResult:
+    """Importances of several features for one score.
+
+    ``len(result)`` is the number of features, ``result["age"]`` the row of one of them.
+
+    Attributes
+    ----------
+    importances : ndarray of shape (m,)
+        Q_f, signed by the direction in which the score moves with the feature; where it goes
+        up and down alike, the sign says little.
+    standard_error : ndarray of shape (m,)
+        Of |Q_f|, by the influence function of its square (where Q_f drowns in noise, an upper
+        bound); 0 for a population.
+    ci_low, ci_high : ndarrays of shape (m,)
+        Confidence interval of Q_f, signed as Q_f; it holds for features with Q_f != 0.
+    pvalues : ndarray of shape (m,)
+        Of the test that Q_f = 0, which allows the scores to vary more at some values of the
+        feature than at others; nan for a population.
+    variance : ndarray of shape (m,)
+        The estimate of Var[q_f(f(X))] = Q_f^2; from a sample it can fall below 0, where
+        the importance is 0.
+    standardized : ndarray of shape (m,)
+        Q_f / sd(s): comparable across models, between -1 and 1 up to estimation error. Its
+        square is the correlation ratio, and for independent inputs the first-order Sobol index.
+    methods : tuple of str
+        How each was estimated: "discrete", "binned", "slope" or, for groups, "boosted".
+    feature_names : tuple of str
+    curves : mapping of str to ConditionalScore
+        q_f of each feature but groups, made when asked for.
+    n : int
+        Rows with a weight.
+    rows : str
+        What they were taken for: "sample" or "population".
+    response : str
+        What the score is: the method that a model was asked, "callable" or "values".
+    target : label, column or None
+        The class or output that the score belongs to.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> firmlib.firm([3, 0, 0, 5], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
+    FirmResult: 2 features, 4 rows (population), score: values
+             importance  ci_low  ci_high  pvalue
+    feature
+    x0              0.5     0.5      0.5
+    x1              0.5     0.5      0.5
+    """
+
+    importances: np.ndarray
+    standard_error: np.ndarray
+    ci_low: np.ndarray
+    ci_high: np.ndarray
+    pvalues: np.ndarray
+    variance: np.ndarray
+    standardized: np.ndarray
+    methods: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    curves: Mapping[str, ConditionalScore]
+    n: int
+    rows: str
+    response: str = "values"
+    target: Any = None
+    _places: dict[str, int] = field(default_factory=dict, init=False)
+
+    def __len__(self) -> int:
+        return len(self.feature_names)
+
+    def __getitem__(self, name: str) -> pd.Series:
+        """Return the row of a feature in `to_frame`."""
+        if not self._places:
+            self._places.update((name, i) for i, name in enumerate(self.feature_names))
+        check_option("feature", name, self._places)
+        return self._frame(np.array([self._places[name]])).iloc[0]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per feature, the most important first."""
+        return self._frame(np.argsort(-np.abs(self.importances), kind="stable"))
+
+    def _frame(self, order: np.ndarray) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = {
+            "importance": self.importances,
+            "standard_error": self.standard_error,
+            "ci_low": self.ci_low,
+            "ci_high": self.ci_high,
+            "pvalue": self.pvalues,
+            "standardized": self.standardized,
+            "variance": self.variance,
+            "method": np.array(self.methods, dtype=object),
+        }
+        names = np.array(self.feature_names, dtype=object)[order]
+        index = pd.Index(names, name="feature")
+        return pd.DataFrame({k: v[order] for k, v in columns.items()}, index=index)
+
+    def plot(self, ax: Axes | None = None, *, n: int = 30) -> FirmDisplay:
+        """Draw the largest importances as bars with their intervals, the largest on top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure.
+        n : int, default=30
+            How many.
+        """
+        from firmlib.display import FirmDisplay  # matplotlib is an extra
+
+        return FirmDisplay.from_result(self).plot(ax=ax, n=n)
+
+    def plot_curves(self, *, n: int = 12, columns: int = 4) -> Figure:
+        """Draw q_f of the most important features side by side.
+
+        Parameters
+        ----------
+        n : int, default=12
+            How many.
+        columns : int, default=4
+            How many in a row.
+        """
+        from firmlib.display import plot_curves
+
+        return plot_curves(self, n=n, columns=columns)
+
+    def _head(self) -> str:
+        target = "" if self.target is None else f" of {self.target!r}"
+        return f"{len(self)} features, {self.n} rows ({self.rows}), score: {self.response}{target}"
+
+    def __repr__(self) -> str:
+        table = self.to_frame()[["importance", "ci_low", "ci_high", "pvalue"]]
+        lines = table.head(_SHOWN).to_string(float_format="{:.3g}".format, na_rep="")
+        more = f"\n… and {len(self) - _SHOWN} more: see to_frame()" * (len(self) > _SHOWN)
+        return f"FirmResult: {self._head()}\n{lines}{more}"
+
+    def _repr_html_(self) -> str:
+        """Show the largest importances as a table in a notebook."""
+        from html import escape
+
+        table = self.to_frame().head(_SHOWN_HTML)
+        html = table.to_html(float_format="{:.3g}".format, na_rep="", border=0)
+        more = f"<p>and {len(self) - _SHOWN_HTML} more: see <code>to_frame()</code></p>"
+        return f"<p>{escape(self._head())}</p>" + html + more * (len(self) > _SHOWN_HTML)
+
+
+def make_result(found: Estimate, sd: float, confidence_level: float, **fields: Any) -> FirmResult:
+    """Turn the variance of q_f and its error into Q_f with an interval.
+
+    Q is normal if it is large, V if Q is small and there are many bins, and if there are two,
+    the difference of their means is: the upper end is the largest of the three.
+    """
+    z = special.ndtri((1 + confidence_level) / 2)
+    Q = np.sqrt(np.maximum(found.variance, 0))
+    sign = np.where(Q > 0, found.sign, 1.0)
+    floor = np.maximum(Q, np.sqrt(found.error))
+    error = np.divide(found.error, 2 * floor, out=np.zeros_like(floor), where=floor > 0)
+    low = sign * np.maximum(Q - z * error, 0)
+    difference = np.sqrt(np.maximum(found.variance + found.noise, 0)) + z * np.sqrt(found.noise)
+    ends = Q + z * error, np.sqrt(np.maximum(found.variance + z * found.error, 0)), difference
+    high = sign * np.max(ends, axis=0)
+    importances = sign * Q + 0.0  # no -0.0
+    return FirmResult(
+        importances=importances,
+        standard_error=error,
+        ci_low=np.minimum(low, high) + 0.0,
+        ci_high=np.maximum(low, high) + 0.0,
+        pvalues=found.pvalue,
+        variance=found.variance,
+        standardized=importances / sd if sd > 0 else np.zeros_like(importances),
+        **fields,
+    )
