@@ -11,6 +11,17 @@ from firmlib._checks import (
     check_weights,
 )
 
+__all__ = [
+    "firm_binary",
+    "firm_conjunctions",
+    "firm_empirical",
+    "firm_from_poim",
+    "firm_uniform_conjunction",
+]
+
+_ROUNDING = 1e-12
+"""A variance p (1 - p) that is no more comes from p = 0 or 1, and the rounding of weights' sums."""
+
 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     """FIRM of a binary feature, eq. (10): Q_f = (q_a - q_b) sqrt(p_a p_b).
@@ -53,8 +64,9 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     Parameters
     ----------
     weights : array of shape (d,)
+        w.
     values : array of shape (m, d)
-        A row a conjunction: +1 or -1 for a variable or its negation, 0 for one that is left out.
+        One row per conjunction: +1 or -1 for a variable or its negation, 0 for one left out.
 
     Returns
     -------
@@ -93,9 +105,11 @@ def firm_empirical(
     Parameters
     ----------
     weights : array of shape (d,)
+        w.
     X : array of shape (n, d)
         Entries -1 and +1; the rows are the distribution.
     sample_weight : array of shape (n,), optional
+        How often each row counts; once by default.
 
     Returns
     -------
@@ -139,6 +153,7 @@ def firm_conjunctions(
     X : array of shape (n, d)
         Binary, in any coding (0 and 1, -1 and +1); the rows are the distribution.
     sample_weight : array of shape (n,), optional
+        How often each row counts; once by default.
 
     Returns
     -------
@@ -168,7 +183,7 @@ def firm_conjunctions(
     P = Z.T @ (p[:, None] * Z)
     R = Z.T @ ((p * r)[:, None] * Z)
     variance = P * (1 - P)
-    varies = variance > 1e-12
+    varies = variance > _ROUNDING
     Q = np.where(varies, R / np.sqrt(np.where(varies, variance, 1)), 0)
     return Q.reshape(2, d, 2, d).transpose(1, 3, 0, 2)
 

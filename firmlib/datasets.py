@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,12 +23,17 @@ from firmlib._checks import (
     check_number,
     check_option,
 )
+from firmlib.strings.alphabet import LETTERS, encode
+
+__all__ = ["boolean_table", "data_file", "gattaca", "splice", "two_gaussians"]
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 """The files that come with a checkout of the compendium."""
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
-_ROUNDS = 1000  # in which a motif that must not occur may be drawn again
+_ROUNDS = 1000  # in which sequences with a motif that must not occur are drawn again
+_RARE = 0.01  # share of random sequences without that motif below which it is not tried
+_POINT = 1e-9  # letters: so small an sd puts the normal distribution on one position
 _SYMBOLS = str.maketrans({"∨": "|", "∧": "&", "¬": "~", "⊕": "^", "!": "~"})
 
 
@@ -39,13 +44,13 @@ def boolean_table(
 
     Parameters
     ----------
-    formula : str
+    formula : str, default "x1 | (~x1 & ~x2)", the paper's
         In the variables x1, x2, ..., the constants 0 and 1, parentheses and, from the strongest
         to the weakest, ``~`` (or ¬, !), ``&`` (∧), ``^`` (⊕) and ``|`` (∨); or the words not,
         and, or. It is parsed, never evaluated as code.
-    n_variables : int
+    n_variables : int, default 3
         From 1 to 10; the formula need not use all of them.
-    coding : {"01", "+-"}
+    coding : {"01", "+-"}, default "01"
         False and true as 0 and 1, or as -1 and +1.
 
     Returns
@@ -83,7 +88,7 @@ def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
         ) from None
 
 
-def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> np.ndarray:
+def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
     """Truth of a parsed formula on every row; a KeyError names what does not belong in one."""
     match node:
         case ast.Name(id=name):
@@ -108,6 +113,15 @@ def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> np.ndarray:
 def data_file(name: str) -> Path:
     """Return the path of a file in data/ of the compendium, from any working directory.
 
+    Parameters
+    ----------
+    name : str
+        Of the file, with its suffix.
+
+    Returns
+    -------
+    Path
+
     Examples
     --------
     >>> from firmlib.datasets import data_file
@@ -129,14 +143,15 @@ def two_gaussians(
 
     Parameters
     ----------
-    n : int
+    n : int, default 400
         Rows, half of them in each class.
-    shift : array of shape (d,)
+    shift : array of shape (d,), default (1.0, 2.0, 0.0)
         Distance of the two means in each dimension, which lie symmetric about 0; by default the
         second dimension tells the classes apart best and the third not at all.
     cov : array of shape (d, d), optional
         Covariance within each class; the identity by default.
-    random_state : int, RandomState or None
+    random_state : int or RandomState, optional
+        Of all random numbers; by default other ones each time.
 
     Returns
     -------
@@ -176,24 +191,27 @@ def gattaca(
 
     Parameters
     ----------
-    n : int
+    n : int, default 5000
         Sequences, half of them in each class.
-    length : int
+    length : int, default 70
         Letters in each; the paper does not give it.
-    motif : str
+    motif : str, default "GATTACA"
         What is planted in the positive class.
-    center, sd : float
-        Of the normal distribution whose rounded value is the motif's first position, counted
+    center : float, default 35.0
+        Mean of the normal distribution whose rounded value is the motif's first position, counted
         from 0, given that the motif fits.
-    mutations : int
+    sd : float, default 7.0
+        Standard deviation of that distribution.
+    mutations : int, default 1
         Letters of each planted motif, at random places, that are replaced by a random letter.
-    unseen : bool
+    unseen : bool, default False
         If true, the new letter always differs from the old one, and every sequence in which the
         motif occurs all the same is drawn again: no training example contains it. If false, as
         in the paper, a quarter of the replaced letters stay what they were.
-    background : array of shape (4,)
+    background : array of shape (4,), default (0.25, 0.25, 0.25, 0.25)
         Probabilities of A, C, G, T outside the motif.
-    random_state : int, RandomState or None
+    random_state : int or RandomState, optional
+        Of all random numbers; by default other ones each time.
 
     Returns
     -------
@@ -205,13 +223,15 @@ def gattaca(
     Examples
     --------
     >>> from firmlib.datasets import gattaca
+    >>> from firmlib.strings import decode
     >>> X, y = gattaca(6, sd=0, mutations=0, random_state=0)
-    >>> ["".join("ACGT"[c] for c in row[35:42]) for row in X[y == 1]]
+    >>> decode(X[y == 1, 35:42])
     ['GATTACA', 'GATTACA', 'GATTACA']
     """
-    codes = np.array(["ACGT".find(letter) for letter in str(motif).upper()], dtype=np.int8)
-    if len(codes) == 0 or (codes < 0).any():
-        raise ValueError(f"motif={motif!r} must be a string of A, C, G and T")
+    try:
+        codes = encode([str(motif)])[0]
+    except ValueError:
+        raise ValueError(f"motif={motif!r} must be a string of A, C, G and T") from None
     k = len(codes)
     n, length = check_integer("n", n, 2), check_integer("length", length, k)
     mutations = check_integer("mutations", mutations, int(unseen), k)
@@ -220,6 +240,11 @@ def gattaca(
     p = check_array("background", background, 1, (4,))
     if (p < 0).any() or not np.isclose(p.sum(), 1):
         raise ValueError(f"background={background!r} must be four probabilities that sum to 1")
+    if unseen and (share := _share_without(codes, p, length)) < _RARE:
+        raise ValueError(
+            f"motif={motif!r} turns up by chance too often for sequences without it: only "
+            f"{share:.2g} of those of length={length} lack it, expected {_RARE} or more"
+        )
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
@@ -240,10 +265,28 @@ def gattaca(
     )
 
 
+def _share_without(motif: np.ndarray, p: np.ndarray, length: int) -> float:
+    """Probability that `length` independent letters do not contain the motif.
+
+    By the automaton whose state is how many letters of the motif have just been read.
+    """
+    text = motif.tolist()
+    step = np.zeros((len(text), len(text) + 1))
+    for state in range(len(text)):
+        for letter in range(4):
+            read = [*text[:state], letter]
+            after = max(m for m in range(state + 2) if read[len(read) - m :] == text[:m])
+            step[state, after] += p[letter]
+    reached = np.eye(1, len(text))[0]
+    for _ in range(length):
+        reached = (reached @ step)[:-1]
+    return float(reached.sum())
+
+
 def _starts(rng: np.random.RandomState, n: int, center: float, sd: float, last: int) -> np.ndarray:
     """Rounded normal positions from 0 to `last`, as a column."""
     edges = np.arange(last + 2) - 0.5
-    p = np.diff(norm.cdf(edges, center, max(sd, 1e-9)))
+    p = np.diff(norm.cdf(edges, center, max(sd, _POINT)))
     return rng.choice(last + 1, size=n, p=p / p.sum())[:, None]
 
 
@@ -297,12 +340,12 @@ def splice(
 
     Parameters
     ----------
-    site : {"acceptor", "donor", "uci"}
+    site : {"acceptor", "donor", "uci"}, default "acceptor"
         Acceptors (AG) or donors (GT) of Drosophila genes with as many decoys that carry the same
         two letters, 140 letters; or the UCI splice-junction set of primate genes, 60 letters. The
         junction of exon and intron is in the middle: AG just before it, or GT just after.
     folder : path, optional
-        Where the files are, if not in data/ of the repository.
+        Where the files are; by default data/ of the repository.
 
     Returns
     -------
@@ -349,16 +392,12 @@ def splice(
             f"{path} was changed: the sha256 of its text is {found}, expected {expected.sha256}; "
             f"{restore}"
         )
-    codes = np.frombuffer("".join(sequence).encode().translate(_CODES), dtype=np.uint8)
     y = np.array(label)
     return (
-        codes.reshape(len(y), -1).copy(),
+        encode(sequence),
         y if site == "uci" else y.astype(int),
         np.unique(group, return_inverse=True)[1],
     )
-
-
-_CODES = bytes.maketrans(b"ACGT", b"\0\1\2\3")
 
 
 def _read_splice(text: str, expected: SpliceFile) -> tuple[tuple[str, ...], ...]:
@@ -369,7 +408,7 @@ def _read_splice(text: str, expected: SpliceFile) -> tuple[tuple[str, ...], ...]
         missing = [name for name in columns if name not in header]
         what = f"column {missing[0]!r} is missing" if missing else "the columns are in disorder"
         raise ValueError(f"{what}: the header is {header}, expected {columns}")
-    letters = re.compile(f"[ACGT]{{{expected.length}}}")
+    letters = re.compile(f"[{LETTERS}]{{{expected.length}}}")
     for number, row in enumerate(lines, start=1):
         if len(row) != 3:
             raise ValueError(f"row {number} has {len(row)} columns, expected {columns}")
@@ -378,8 +417,8 @@ def _read_splice(text: str, expected: SpliceFile) -> tuple[tuple[str, ...], ...]
                 f"row {number} has the label {row[1]!r}, expected one of {list(expected.labels)}"
             )
         if not letters.fullmatch(row[2]):
-            foreign = re.search("[^ACGT]", row[2])
-            what = f"{foreign[0]!r} at position {foreign.start()}" if foreign else "ACGT"
+            foreign = re.search(f"[^{LETTERS}]", row[2])
+            what = f"{foreign[0]!r} at position {foreign.start()}" if foreign else LETTERS
             raise ValueError(
                 f"row {number} has {len(row[2])} letters with {what}, expected "
                 f"{expected.length} of A, C, G and T"

@@ -1,6 +1,5 @@
-"""Kernel machines, written out: exact gradients and unfolded weights (eq. 2)."""
+"""Kernel expansions, written out: exact gradients and unfolded weights (eq. 2)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 from typing import Any, Self
@@ -9,17 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import factorial
-from sklearn.base import BaseEstimator
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures
 
 from firmlib._checks import check_array, check_memory, check_number, check_option
 from firmlib.scores import as_score
 
+__all__ = ["KernelExpansion", "gradient"]
+
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
-    """A kernel machine s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
+    """A kernel expansion s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
 
     Parameters
     ----------
@@ -29,8 +29,14 @@ class KernelExpansion:
         The x_i.
     kernel : {"linear", "poly", "rbf"}
         x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
-    scale, coef0, degree, intercept : float
-        scikit-learn's `gamma` is `scale`; the paper's is ``width`` = scale^(-1/2).
+    scale : float, default 1.0
+        scikit-learn's `gamma`; the paper's is ``width`` = scale^(-1/2).
+    coef0 : float, default 0.0
+        Of the polynomial kernel.
+    degree : float, default 1
+        Of the polynomial kernel; `unfold` needs an integer.
+    intercept : float, default 0.0
+        b.
 
     Examples
     --------
@@ -60,13 +66,16 @@ class KernelExpansion:
         object.__setattr__(self, "centers", centers)
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator) -> Self:
-        """Read the expansion off a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge."""
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Read the expansion off a fitted `estimator`.
+
+        That is an SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge.
+        """
         kind = type(estimator).__name__
         kernel = getattr(estimator, "kernel", None)
         if not hasattr(estimator, "dual_coef_") or kernel not in _KERNELS:
             raise ValueError(
-                f"estimator={kind}(kernel={kernel!r}) is no fitted kernel machine with one of the "
+                f"estimator={kind}(kernel={kernel!r}) is no fitted kernel model with one of the "
                 f"kernels {sorted(_KERNELS)}"
             )
         dual_coef = _dense(estimator.dual_coef_)
@@ -115,11 +124,11 @@ class KernelExpansion:
         Returns
         -------
         powers : ndarray of shape (M, d)
-            The exponents of the monomials, a row each.
+            The exponents of the monomials, one row per monomial.
         w : ndarray of shape (M,)
             Their weights in feature space, where (scale x'y + coef0)^D = Phi(x)'Phi(y) with
             Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m and
-            m_0 = D - |m|: what the machine regularizes. Multiply by that root once more for
+            m_0 = D - |m|: what the model regularizes. Multiply by that root once more for
             the coefficient of x^m in s.
 
         Examples
@@ -152,9 +161,8 @@ class KernelExpansion:
         if self.kernel == "rbf":
             return rbf_kernel(X, self.centers, gamma=self.scale)
         if self.kernel == "poly":
-            return polynomial_kernel(
-                X, self.centers, degree=self.degree, gamma=self.scale, coef0=self.coef0
-            )
+            inner = self.scale * linear_kernel(X, self.centers) + self.coef0
+            return inner**self.degree
         return linear_kernel(X, self.centers)
 
 
@@ -165,8 +173,8 @@ def _dense(array: Any) -> np.ndarray:
 _KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
 
 
-def gradient(score: BaseEstimator | KernelExpansion | Callable, X: ArrayLike) -> np.ndarray:
-    """Exact gradient of a linear, polynomial-kernel or Gaussian-kernel machine.
+def gradient(score: Any, X: ArrayLike) -> np.ndarray:
+    """Exact gradient of a linear, polynomial-kernel or Gaussian-kernel model.
 
     Parameters
     ----------

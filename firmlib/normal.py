@@ -9,6 +9,17 @@ from sklearn.utils import gen_batches
 from firmlib._checks import check_array, check_covariance, check_number
 from firmlib.expansion import KernelExpansion
 
+__all__ = [
+    "firm_linear",
+    "firm_rbf",
+    "firm_taylor",
+    "shrinkage_covariance",
+    "shrinkage_intensity",
+]
+
+_ROUNDING = 1e-14
+"""Part of the largest possible variance below which one is 0 but for rounding."""
+
 
 def firm_linear(
     weights: ArrayLike, cov: ArrayLike, *, directions: ArrayLike | None = None
@@ -18,10 +29,11 @@ def firm_linear(
     Parameters
     ----------
     weights : array of shape (d,)
+        w.
     cov : array of shape (d, d)
         Sigma; D holds the roots of its diagonal. The mean does not matter.
     directions : array of shape (m, d), optional
-        Features a'x, one a row, instead of the d inputs: Q_a = a'Sigma w / sqrt(a'Sigma a).
+        Features a'x, one a per row: Q_a = a'Sigma w / sqrt(a'Sigma a). By default the d inputs.
 
     Returns
     -------
@@ -60,10 +72,11 @@ def firm_taylor(
     gradient : array of shape (d,), or callable (1, d) -> (1, d)
         ds/dx at the mean, or a function that gives it, such as `KernelExpansion.gradient`.
     cov : array of shape (d, d)
+        Sigma.
     mean : array of shape (d,), optional
         Where a callable is evaluated; zero by default, as in the paper.
     directions : array of shape (m, d), optional
-        Features a'x instead of the inputs.
+        Features a'x; by default the inputs.
 
     Returns
     -------
@@ -92,7 +105,7 @@ def firm_rbf(
     *,
     directions: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Exact FIRM of a Gaussian-kernel machine.
+    """Exact FIRM of a Gaussian-kernel model.
 
     The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, where gamma is the
     `width` of the expansion; scikit-learn's gamma is 1 / gamma^2.
@@ -112,11 +125,11 @@ def firm_rbf(
     Parameters
     ----------
     expansion : KernelExpansion
-        With kernel "rbf"; of a fitted SVM, `KernelExpansion.from_estimator(machine)`.
+        With kernel "rbf"; of a fitted SVM, `KernelExpansion.from_estimator(svm)`.
     mean, cov : arrays of shape (d,) and (d, d)
         Of the inputs.
     directions : array of shape (k, d), optional
-        Features a'x instead of the inputs.
+        Features a'x; by default the inputs.
 
     Returns
     -------
@@ -158,7 +171,9 @@ def _firm_rbf_one(
     g = cov @ a / v
     P = np.eye(len(a)) - np.outer(g, a)
     lam, U = np.linalg.eigh(P @ cov @ P.T)  # Sigma - v g g', without cancellation
-    lam = np.where(lam > 1e-14 * np.trace(cov), lam, 0) + gamma**2 / 2  # now the eigenvalues of A
+    lam = (
+        np.where(lam > _ROUNDING * np.trace(cov), lam, 0) + gamma**2 / 2
+    )  # now the eigenvalues of A
     c, g = c @ U, U.T @ g
     r, ell, u = c**2 @ (1 / lam), c @ (g / lam), v * g**2 @ (1 / lam)
     log_e = -np.log(2 * lam / gamma**2).sum() / 2 - np.log1p(u) / 2
@@ -218,6 +233,15 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
 def shrinkage_intensity(X: ArrayLike) -> float:
     """Analytic intensity lambda = sum_{i != j} Var(r_ij) / sum_{i != j} r_ij^2, within [0, 1].
 
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        A sample of at least 3 rows.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from firmlib.normal import shrinkage_intensity
@@ -235,13 +259,13 @@ def shrinkage_intensity(X: ArrayLike) -> float:
 
 
 def _standardized(X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    X = check_array("X", X, 2)
-    if len(X) < 3:
-        raise ValueError(f"X must have at least 3 rows to estimate a covariance, got {len(X)}")
-    X = X - X.mean(axis=0)
-    X[:, np.ptp(X, axis=0) == 0] = 0
-    sd = X.std(axis=0, ddof=1)
-    return X / np.where(sd > 0, sd, 1), sd
+    sample = check_array("X", X, 2)
+    if len(sample) < 3:
+        raise ValueError(f"X must have at least 3 rows to estimate a covariance, got {len(sample)}")
+    Z = sample - sample.mean(axis=0)
+    Z[:, np.ptp(Z, axis=0) == 0] = 0
+    sd = Z.std(axis=0, ddof=1)
+    return Z / np.where(sd > 0, sd, 1), sd
 
 
 def _directions(directions: ArrayLike | None, d: int) -> np.ndarray:
@@ -251,4 +275,4 @@ def _directions(directions: ArrayLike | None, d: int) -> np.ndarray:
 def _variances(A: np.ndarray, cov: np.ndarray) -> np.ndarray:
     """Var(a'X) for every row a; what is 0 but for rounding becomes 0."""
     v = np.einsum("ij,jk,ik->i", A, cov, A)
-    return np.where(v > 1e-14 * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)
+    return np.where(v > _ROUNDING * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)

@@ -2,11 +2,14 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
+import sympy
 
 from firmlib.compendium import claims
 
-TEXTS = {"measured": "1", "expected": "2"}
+TEXTS = {"finding": "1", "expected": "2"}
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +19,7 @@ def output(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("printed", "correction", "verdict"),
+    ("parts", "correction", "verdict"),
     [
         (True, {}, "confirmed"),
         ({"a": True, "b": True}, {}, "confirmed"),
@@ -27,34 +30,58 @@ def output(tmp_path, monkeypatch):
         ({"a": True, "b": False}, {"correction": "3", "corrected": True}, "corrected"),
     ],
 )
-def test_verdict(printed, correction, verdict):
-    assert claims.record("2.3-variance", printed, **TEXTS, **correction).verdict == verdict
+def test_verdict(parts, correction, verdict):
+    assert claims.record("2.3-variance", parts, **TEXTS, **correction).verdict == verdict
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"id": "9-nothing"}, "id='9-nothing' is unknown"),
-        ({"printed": 1}, "must be True or False, got 1"),
-        ({"printed": None}, "must be True or False, got None"),
-        ({"printed": {}}, "holds no check"),
-        ({"printed": {"a": "yes"}}, "must be True or False, got 'yes'"),
-        ({"measured": ""}, "must not be empty"),
-        ({"printed": True, "correction": "3", "corrected": True}, "nothing to correct"),
-        ({"printed": False, "correction": "3", "corrected": False}, "did not hold either"),
-        ({"printed": False, "correction": "3"}, "must be True or False, got None"),
-        ({"printed": False, "corrected": True}, "without the correction"),
+        ({"parts": 1}, "must be True or False, got 1"),
+        ({"parts": None}, "must be True or False, got None"),
+        ({"parts": {}}, "holds no check"),
+        ({"parts": {"a": "yes"}}, "must be True or False, got 'yes'"),
+        ({"finding": ""}, "1 to 100 characters, got 0"),
+        ({"finding": "x" * 101}, "1 to 100 characters, got 101"),
+        ({"parts": False, "correction": "3", "corrected": True, "expected": ""}, "needs what it"),
+        ({"parts": True, "correction": "3", "corrected": True}, "nothing to correct"),
+        ({"parts": False, "correction": "3", "corrected": False}, "did not hold either"),
+        ({"parts": False, "correction": "3"}, "must be True or False, got None"),
+        ({"parts": False, "corrected": True}, "without the correction"),
     ],
 )
 def test_what_cannot_be_recorded(output, arguments, message):
     with pytest.raises(ValueError, match=message):
-        claims.record(**{"id": "2.3-variance", "printed": True, **TEXTS, **arguments})
+        claims.record(**{"id": "2.3-variance", "parts": True, **TEXTS, **arguments})
     assert not (output / "claims").exists()
 
 
-def test_parts_that_failed_are_named():
-    claim = claims.record("2.3-slope", {"slope": True, "sign": False}, **TEXTS)
-    assert claim.measured == "1 (holds: slope; fails: sign)"
+def test_parts_and_figures_are_kept_as_they_are():
+    claim = claims.record(
+        "2.3-slope",
+        {"slope": np.True_, "sign": False},
+        finding="Half.",
+        measured={
+            "Q": np.array([1 / 3, -1e-12]),
+            "n": np.int64(12345),
+            "by kind": pd.Series({"a": 2.0, 1: 0.12345}),
+            "exact": sympy.sqrt(3),
+            "flag": np.bool_(True),
+        },
+    )
+    assert claim.parts == {"slope": True, "sign": False}
+    assert claim.measured == {
+        "Q": [0.333, 0.0],
+        "n": 12345,
+        "by kind": {"a": 2.0, "1": 0.123},
+        "exact": "sqrt(3)",
+        "flag": True,
+    }
+    shown = claim._repr_markdown_().splitlines()
+    assert shown[0] == "`2.3-slope` **partly**: Half."
+    assert shown[1:3] == ["- holds: slope", "- fails: sign"]
+    assert shown[3].startswith("- figures: Q 0.333, 0; n 12345; by kind 2 (a), 0.123 (1);")
 
 
 def test_collect_keeps_the_papers_order_and_leaves_the_rest_open(output):
@@ -64,18 +91,27 @@ def test_collect_keeps_the_papers_order_and_leaves_the_rest_open(output):
     assert [c["id"] for c in ledger] == [c.id for c in claims.registry()]
     assert [c["id"] for c in ledger if c["verdict"] == "confirmed"] == ["1-rescaling", "2.3-slope"]
     assert set(ledger[0]) == {
-        "id", "section", "statement", "verdict", "measured", "expected", "correction", "notebook",
+        "id", "section", "statement", "verdict", "finding", "parts", "measured", "expected",
+        "correction", "notebook",
     }  # fmt: skip
     assert json.loads(claims.dumps(ledger)) == ledger
 
 
-def test_summary_and_table_show_the_verdicts():
-    claims.record("2.3-slope", False, measured="a < b", expected="c")
-    summary = claims.summary("2.3-slope", "1.2-poim")
-    assert "not reproduced" in repr(summary)
+def test_summary_overview_and_page_show_the_findings():
+    claims.record("2.3-slope", False, finding="a < b", measured={"gap": 0.5})
+    claims.record("2.3-variance", True, finding="Equal.")
+    summary = claims.summary("2.3-variance", "2.3-slope", "1.2-poim")
+    assert "not reproduced. a < b" in repr(summary)
     assert "a &lt; b" in summary._repr_html_()
-    row = claims.table([vars(claim) for claim in summary]).splitlines()[4]
-    assert "(notebooks/03_binary.ipynb#2.3-slope)" in row
+    ledger = [vars(claim) for claim in summary]
+    assert claims.tally(ledger) == "3 claims: 1 confirmed, 1 not reproduced, 1 open"
+    overview = claims.overview(ledger).splitlines()
+    assert overview[2] == "| section | ✔ confirmed | ✘ not reproduced | … open |"
+    assert overview[4].startswith("| 2.3 | [✔](notebooks/03_binary.ipynb#2.3-variance) | [✘](")
+    assert [row[:14] for row in overview[9:]] == ["| [`2.3-slope`", "| `1.2-poim` |"]
+    page = claims.page(ledger, [{"place": "2.1", "printed": "q", "meant": "Q"}])
+    assert "- found: a < b\n- fails: as printed\n- figures: gap 0.5\n" in page
+    assert page.endswith("| 2.1 | q | Q |\n")
     with pytest.raises(ValueError, match="unknown"):
         claims.summary("nothing")
 

@@ -5,7 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from firmlib import datasets
 from firmlib.datasets import PAPER_FORMULA, boolean_table, gattaca, two_gaussians
+from firmlib.strings import encode
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,8 @@ def test_bad_gaussians(arguments, message):
 
 
 def occurrences(X, motif):
-    codes = ["ACGT".index(letter) for letter in motif]
-    windows = np.lib.stride_tricks.sliding_window_view(X, len(codes), axis=1)
-    return (windows == codes).sum(axis=2)
+    windows = np.lib.stride_tricks.sliding_window_view(X, len(motif), axis=1)
+    return (windows == encode([motif])).sum(axis=2)
 
 
 def test_gattaca_plants_the_motif_where_and_as_often_as_the_paper_says():
@@ -115,6 +116,16 @@ def test_gattaca_unseen_never_shows_the_motif():
     assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
 
 
+@pytest.mark.parametrize("motif", ["A", "AA", "AC", "ACA", "AAC", "ACAC"])
+def test_share_of_sequences_without_a_motif_by_enumeration(motif):
+    p, length = np.array([0.4, 0.3, 0.2, 0.1]), 6
+    every = np.array(list(product(range(4), repeat=length)))
+    without = (occurrences(every, motif) < len(motif)).all(axis=1)
+    expected = p[every].prod(axis=1)[without].sum()
+    found = datasets._share_without(encode([motif])[0], p, length)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_gattaca_background_and_mutations():
     X, y = gattaca(
         4000, background=[0.4, 0.1, 0.1, 0.4], mutations=3, motif="CCCCC", random_state=2
@@ -136,7 +147,14 @@ def test_gattaca_background_and_mutations():
         ({"mutations": 0, "unseen": True}, "mutations must be an integer from 1 to 7, got 0"),
         ({"center": 65}, "center must be a finite number from 0 to 63, got 65"),
         ({"sd": -1}, "sd must be a finite number from 0, got -1"),
-        ({"motif": "A", "unseen": True}, "motif='A' turns up by chance too often"),
+        (
+            {"motif": "A", "unseen": True},
+            "motif='A' turns up by chance too often .* only 1.8e-09 of those of length=70 lack it",
+        ),
+        (
+            {"motif": "AAA", "unseen": True, "background": [1, 0, 0, 0]},
+            "motif='AAA' turns up by chance too often .* only 0 of",
+        ),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
         ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
     ],

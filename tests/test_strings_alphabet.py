@@ -1,6 +1,8 @@
 """Letters to codes and back, and FASTA files."""
 
 import gzip
+import tracemalloc
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmlib.strings.alphabet import decode, encode, read_fasta
+from firmlib.strings.alphabet import decode, encode, index_word, read_fasta, word_index
 
 SEQS = ["GATTACA", "acgtACG", "TTTTTTT"]
 CODES = np.array([[2, 0, 3, 3, 0, 1, 0], [0, 1, 2, 3, 0, 1, 2], [3] * 7])
@@ -147,3 +149,67 @@ def test_refused_fasta(tmp_path, content, message):
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_fasta(tmp_path / "nowhere.fa")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_fasta_file_that_is_too_long_is_refused_before_it_is_read_whole(tmp_path, pack):
+    path = tmp_path / "long.fa"
+    text = b">one\n" + b"A" * 10**6
+    path.write_bytes(pack(text))
+    assert len(read_fasta(path, max_bytes=len(text))[1][0]) == 10**6
+    with pytest.raises(ValueError, match=r"long\.fa holds more than max_bytes=1000004 .*; if"):
+        read_fasta(path, max_bytes=len(text) - 1)
+    with pytest.raises(ValueError, match="max_bytes must be an integer at least 1, got 0"):
+        read_fasta(path, max_bytes=0)
+
+
+def test_a_small_file_that_unpacks_to_much_takes_little_memory(tmp_path):
+    path = tmp_path / "bomb.fa.gz"
+    path.write_bytes(gzip.compress(b">one\n" + b"A" * 10**8, compresslevel=1))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="holds more than max_bytes=1000 bytes"):
+        read_fasta(path, max_bytes=1000)
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
+
+
+@given(
+    st.integers(1, 31).flatmap(
+        lambda k: st.lists(st.text("ACGT", min_size=k, max_size=k), min_size=1)
+    )
+)
+def test_words_and_their_numbers(words):
+    k = len(words[0])
+    index = word_index(words)
+    assert index.tolist() == [
+        int(word.translate(str.maketrans("ACGT", "0123")), 4) for word in words
+    ]
+    assert index_word(index, k) == words
+    np.testing.assert_array_equal(word_index(encode(words)), index)
+
+
+def test_columns_of_a_table_are_numbered_in_the_order_of_letters():
+    every = ["".join(word) for word in product("ACGT", repeat=3)]
+    assert index_word(np.arange(64), 3) == every
+    assert word_index(every).tolist() == list(range(64))
+
+
+BAD_WORDS = {
+    "letter": (lambda: word_index(["AN"]), r"^words\[0\] has 'N' at position 1"),
+    "one word": (lambda: word_index("GATTACA"), "^words='GATTACA' is a single sequence"),
+    "too long": (lambda: word_index(["A" * 32]), "^the words' length must be .* from 1 to 31"),
+    "k": (lambda: index_word([0], 32), "^k must be an integer from 1 to 31, got 32"),
+    "index": (lambda: index_word([0, 16], 2), "^index must be from 0 to 15 .* length 2, got 16"),
+    "negative": (lambda: index_word([-1], 2), "^index must be from 0 to 15 .* got -1"),
+    "a number": (
+        lambda: index_word(3, 2),
+        "^index must be a list of integers, got int64",
+    ),
+    "fractions": (lambda: index_word([0.5], 2), "^index must be a list of integers, got float64"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_WORDS.values(), ids=BAD_WORDS)
+def test_refused_words(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

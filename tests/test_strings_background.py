@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from firmlib.strings.alphabet import encode
-from firmlib.strings.background import Background, marginal, words
+from firmlib.strings.alphabet import encode, windows
+from firmlib.strings.background import Background, marginal
 
 
 def random_chain(rng, order, length):
@@ -38,13 +38,13 @@ def test_probabilities_are_sums_over_all_sequences(name):
     p = np.array([by_hand(background, x) for x in X])
     np.testing.assert_allclose(p.sum(), 1, rtol=1e-12)
     for k in range(1, 6):
-        code = words(X, k)
+        code = windows(X, k)
         expected = [np.bincount(code[:, j], p, minlength=4**k) for j in range(6 - k)]
         np.testing.assert_allclose(background.probabilities(k), expected, rtol=1e-12, atol=1e-16)
         Z = np.random.default_rng(2).integers(0, 4, (20, k))
         few = background.motif_probabilities(Z)
         assert few.shape == (20, 6 - k)
-        np.testing.assert_allclose(few.T, np.array(expected)[:, words(Z, k)[:, 0]], rtol=1e-12)
+        np.testing.assert_allclose(few.T, np.array(expected)[:, windows(Z, k)[:, 0]], rtol=1e-12)
 
 
 def test_probability_of_one_motif():
@@ -114,9 +114,9 @@ def test_fit_without_pseudo_counts():
 
 
 def test_words_have_their_first_letter_in_front():
-    np.testing.assert_array_equal(words(encode(["ACGT"]), 2), [[1, 6, 11]])
-    np.testing.assert_array_equal(words(encode(["ACGT"]), 0), np.zeros((1, 5)))
-    assert words(np.full((1, 31), 3), 31)[0, 0] == 4**31 - 1
+    np.testing.assert_array_equal(windows(encode(["ACGT"]), 2), [[1, 6, 11]])
+    np.testing.assert_array_equal(windows(encode(["ACGT"]), 0), np.zeros((1, 5)))
+    assert windows(np.full((1, 31), 3), 31)[0, 0] == 4**31 - 1
 
 
 UNIFORM = Background.uniform(5)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from firmlib import _checks
 from firmlib.strings.alphabet import decode, encode
-from firmlib.strings.kernel import WDSOperator, wds_diagonal, wds_kernel
+from firmlib.strings.kernel import wds_diagonal, wds_kernel
+from firmlib.strings.operator import WDSOperator
 
 examples = settings(deadline=None, max_examples=60, derandomize=True)
 both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])

@@ -5,11 +5,15 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.stats import rankdata
 
 from firmlib.strings import search as module
 from firmlib.strings import weights as weights_module
-from firmlib.strings.alphabet import encode
-from firmlib.strings.background import Background, words
+from firmlib.strings.alphabet import encode, index_word, windows
+from firmlib.strings.background import Background
 from firmlib.strings.display import (
     plot_importance_along,
     plot_logo,
@@ -21,6 +25,7 @@ from firmlib.strings.motifs import (
     letter_contributions,
     max_by_length,
     motif_importance,
+    motif_rank,
 )
 from firmlib.strings.poim import poim
 from firmlib.strings.search import top_motifs
@@ -67,7 +72,7 @@ def test_motif_importance_is_an_entry_of_the_poim(name):
             Z = rng.integers(0, 4, (30, k))
             Z[:8] = np.random.default_rng(1).integers(0, 4, (8, L))[:, :k]
             for scale in ("poim", "firm"):
-                expected = poim(w, k, background, scale=scale)[:, words(Z, k)[:, 0]].T
+                expected = poim(w, k, background, scale=scale)[:, windows(Z, k)[:, 0]].T
                 Q = motif_importance(w, Z, background, scale=scale)
                 assert Q.shape == (30, L - k + 1)
                 np.testing.assert_allclose(Q, expected, rtol=1e-10, atol=1e-12)
@@ -109,7 +114,7 @@ def check_top(w, k, n, background):
     motifs, positions, importances = zip(*found, strict=True)
     np.testing.assert_allclose(importances, expected, rtol=1e-9, atol=1e-11)
     assert len(set(zip(motifs, positions, strict=True))) == len(expected)
-    codes = words(encode(motifs), k)[:, 0]
+    codes = windows(encode(motifs), k)[:, 0]
     np.testing.assert_allclose(importances, Q[list(positions), codes], rtol=1e-9, atol=1e-11)
 
 
@@ -262,6 +267,24 @@ def test_max_by_length(scale):
 # Pictures
 
 
+@given(
+    hnp.arrays(int, st.tuples(st.integers(1, 4), st.just(16)), elements=st.integers(-2, 2)),
+    st.integers(0, 15),
+    st.sampled_from([1.0, 1e-7, 1e9, 1 / 3]),
+)
+def test_motif_rank_is_scipys_max_rank(table, code, unit):
+    ranks = rankdata(-table.sum(axis=0), method="max")
+    motif = index_word([code], 2)[0]
+    assert motif_rank(table * unit, motif) == ranks[code]
+    assert motif_rank(table * unit, motif.lower(), slice(0, 1)) == rankdata(-table[0], "max")[code]
+
+
+def test_motif_rank_of_a_table_that_says_nothing_is_the_last():
+    assert motif_rank(np.zeros((3, 64)), "GAT") == 64
+    noise = 1 + 1e-13 * np.random.default_rng(0).normal(size=(3, 64))
+    assert motif_rank(noise, "GAT") == 64
+
+
 def test_pictures_draw_into_given_axes():
     w = random_weights(np.random.default_rng(10), 15, 4, 1)
     figure, axes = plt.subplots(2, 3)
@@ -340,6 +363,15 @@ BAD = {
         lambda: importance_along(np.zeros((5, 16)), "ACG"),
         r"^importance has shape \(5, 16\)",
     ),
+    "rank shape": (
+        lambda: motif_rank(np.zeros((5, 16)), "ACG"),
+        r"^importance has shape \(5, 16\)",
+    ),
+    "rank positions": (
+        lambda: motif_rank(np.zeros((5, 16)), "AC", slice(5, 9)),
+        r"^positions=slice\(5, 9, None\) must be a slice of the 5 positions",
+    ),
+    "rank one position": (lambda: motif_rank(np.zeros((5, 16)), "AC", 3), "^positions=3 must be"),
     "contributions position": (
         lambda: letter_contributions(W, "ACG", 38),
         "^position must be an integer from 0 to 37, got 38",

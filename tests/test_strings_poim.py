@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from firmlib import firm
 from firmlib.binary import firm_from_poim
 from firmlib.strings import weights as weights_module
-from firmlib.strings.background import Background, words
+from firmlib.strings.alphabet import windows
+from firmlib.strings.background import Background
 from firmlib.strings.poim import poim
 from firmlib.strings.weights import PositionalWeights
 
@@ -52,7 +53,7 @@ def all_sequences(L):
 def definition(score, X, p, k):
     """E[s | X[j:j+k] = z] - E[s] for all z and j; 0 where z is impossible."""
     Q = np.zeros((X.shape[1] - k + 1, 4**k))
-    for j, code in enumerate(words(X, k).T):
+    for j, code in enumerate(windows(X, k).T):
         here = np.bincount(code, p, minlength=4**k)
         total = np.bincount(code, p * score, minlength=4**k)
         Q[j, here > 0] = total[here > 0] / here[here > 0] - p @ score
@@ -109,7 +110,7 @@ def test_monte_carlo(name):
     s -= s.mean()
     Q = poim(w, k, background)
     assert Q.std() > 0.05
-    for j, code in enumerate(words(X, k).T):
+    for j, code in enumerate(windows(X, k).T):
         count = np.bincount(code, minlength=4**k)
         mean = np.bincount(code, s, minlength=4**k) / np.maximum(count, 1)
         square = np.bincount(code, s**2, minlength=4**k) / np.maximum(count, 1)
@@ -172,7 +173,7 @@ def test_firm_scale_is_the_measure_on_indicators(name):
         )
         varies = np.argwhere((background.probabilities(k) > 0) & (background.probabilities(k) < 1))
         varies = varies[rng.permutation(len(varies))[:25]]
-        indicators = words(X, k)[:, varies[:, 0]] == varies[:, 1]
+        indicators = windows(X, k)[:, varies[:, 0]] == varies[:, 1]
         result = firm(w.score(X), X, indicators.astype(float), rows="population", sample_weight=p)
         np.testing.assert_allclose(Q[*varies.T], result.importances, rtol=1e-9, atol=1e-12)
 

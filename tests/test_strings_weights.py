@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from firmlib.strings import weights as module
-from firmlib.strings.alphabet import decode
-from firmlib.strings.background import words
+from firmlib.strings.alphabet import decode, word_index
 from firmlib.strings.kernel import wds_kernel
 from firmlib.strings.weights import PositionalWeights
 
@@ -49,7 +48,7 @@ def test_from_dual_is_the_definition(shift, shift_weights):
         table = np.zeros((10 - k, 4**k))
         for (word, position), value in expected.items():
             if len(word) == k:
-                table[position, words(module.as_codes("", [word]), k)[0, 0]] = value
+                table[position, word_index([word])[0]] = value
         np.testing.assert_allclose(w.dense(k), table, rtol=1e-12, atol=1e-14)
     assert not w.dense(8).any()
     Y = decode(rng.integers(0, 4, (20, 9))) + X

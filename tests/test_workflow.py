@@ -10,7 +10,7 @@ from firmlib.compendium import claims
 from workflow import accept, engine, reproduce, run
 
 GOOD = """from firmlib.compendium import claims
-claims.record("2.3-variance", True, measured="x = 1", expected="1")"""
+claims.record("2.3-variance", True, finding="x = 1")"""
 
 
 @pytest.fixture
@@ -21,12 +21,12 @@ def compendium(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "BUILD", build)
         monkeypatch.setattr(module, "SUMMARY", build / "summary.json")
     monkeypatch.setattr(accept, "README", tmp_path / "README.md")
+    monkeypatch.setattr(accept, "CLAIMS", tmp_path / "CLAIMS.md")
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
     for kind in ("notebooks", "figures", "data"):
         (tmp_path / kind).mkdir()
-    (tmp_path / "README.md").write_text(
-        "<!-- claims -->\n<!-- /claims -->\n<!-- errata -->\n<!-- /errata -->\n"
-    )
+    (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
+    (tmp_path / "data" / "misprints.json").write_text("[]")
     write(tmp_path, GOOD)
     return tmp_path
 
@@ -45,7 +45,8 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert accept.main() == 0
     ledger = json.loads((compendium / "data" / "claims.json").read_text())
     assert {c["id"] for c in ledger if c["verdict"] == "confirmed"} == {"2.3-variance"}
-    assert claims.table(ledger) in (compendium / "README.md").read_text()
+    assert claims.overview(ledger) in (compendium / "README.md").read_text()
+    assert claims.page(ledger, []) == (compendium / "CLAIMS.md").read_text()
     capsys.readouterr()
     assert reproduce.main() == 0  # though nothing had to run
     out = capsys.readouterr().out

@@ -8,21 +8,19 @@ from firmlib.compendium import claims
 from firmlib.compendium.output import write_atomic
 from workflow import BUILD, KINDS, ROOT, SUMMARY
 
-README = ROOT / "README.md"
+README, CLAIMS = ROOT / "README.md", ROOT / "CLAIMS.md"
 
 
-def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
-    """Return the README with its tables of claims and errata made from the ledger."""
-    for name, text in (("claims", claims.table(ledger)), ("errata", claims.errata(ledger))):
-        between = re.compile(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
-        if not between.search(readme):
-            raise ValueError(f"README.md has no <!-- {name} --> … <!-- /{name} --> for its table")
-        readme = between.sub(lambda _, text=text: text + "\n", readme)
-    return readme
+def with_overview(readme: str, ledger: list[dict]) -> str:
+    """Return the README with its part on the claims made from the ledger."""
+    between = re.compile("(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
+    if not between.search(readme):
+        raise ValueError("README.md has no <!-- claims --> … <!-- /claims --> for its table")
+    return between.sub(lambda _: claims.overview(ledger) + "\n", readme)
 
 
 def main() -> int:
-    """Copy, rewrite the README's table, and name every file that changed."""
+    """Copy, rewrite CLAIMS.md and the README's tables, and name every file that changed."""
     if not SUMMARY.exists():
         sys.exit("Nothing to accept: run `make reproduce` to its end first.")
     if json.loads(SUMMARY.read_text())["failed"]:
@@ -33,7 +31,9 @@ def main() -> int:
         for kind in KINDS
         for path in sorted((BUILD / kind).glob("*"))
     }
-    changes[README] = with_tables(README.read_text(), ledger).encode()
+    misprints = json.loads((ROOT / "data" / "misprints.json").read_text())
+    changes[README] = with_overview(README.read_text(), ledger).encode()
+    changes[CLAIMS] = claims.page(ledger, misprints).encode()
     changed = [p for p, new in changes.items() if not p.exists() or p.read_bytes() != new]
     for path in changed:
         write_atomic(path, changes[path])

@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import sys
-from collections import Counter
 from importlib import resources
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import yaml
 from sphinx.cmd.build import main as sphinx
 
 import firmlib
-from firmlib.compendium.claims import VERDICTS
+from firmlib.compendium.claims import tally
 from workflow import BUILD, ROOT
 from workflow.manifest import makers
 
@@ -103,18 +102,12 @@ def bibtex() -> str:
 }}"""
 
 
-def tally(ledger: list[dict[str, str]]) -> str:
-    """Return how many claims have which verdict, in a line."""
-    counts = Counter(claim["verdict"] for claim in ledger)
-    return f"{len(ledger)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
-
-
-def claims_table(ledger: list[dict[str, str]], one_page: bool) -> str:
+def claims_table(ledger: list[dict], one_page: bool) -> str:
     """Return the ledger as a table whose rows say their section and verdict, for the filter."""
     rows = [
         f'<tr data-section="{claim["section"]}" data-verdict="{claim["verdict"]}">'
         f"<td>{_link(claim, one_page)}</td><td>{_text(claim['statement'])}</td>"
-        f"<td>{_text(claim['measured'] or '–')}</td>"
+        f"<td>{_text(claim['finding'] or '–')}</td>"
         f'<td><span class="verdict">{claim["verdict"]}</span></td></tr>'
         for claim in ledger
     ]
@@ -123,7 +116,7 @@ def claims_table(ledger: list[dict[str, str]], one_page: bool) -> str:
     )
 
 
-def errata_table(ledger: list[dict[str, str]], one_page: bool) -> str:
+def errata_table(ledger: list[dict], one_page: bool) -> str:
     """Return what is corrected, printed form beside corrected form."""
     rows = [
         f"<tr><td>{_link(claim, one_page)}</td><td>{_text(claim['expected'])}</td>"

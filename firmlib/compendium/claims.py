@@ -6,8 +6,10 @@ import csv
 import html
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,11 @@ import numpy as np
 from firmlib._checks import check_option
 from firmlib.compendium.output import output_dir, write_atomic
 
-VERDICTS = ("confirmed", "corrected", "partly", "not reproduced", "open")
+VERDICTS = {"confirmed": "✔", "corrected": "✎", "partly": "◐", "not reproduced": "✘", "open": "…"}
+"""Every verdict, with its sign in tables."""
+
+LONGEST = 100
+"""Characters of a finding: it is read in a table."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +32,20 @@ class Claim:
     section: str
     statement: str
     verdict: str
-    measured: str
+    finding: str
+    parts: dict[str, bool]
+    measured: dict[str, object]
     expected: str
     correction: str
     notebook: str
 
     def __repr__(self) -> str:
-        return f"{self.id}: {self.verdict}. Measured: {self.measured}"
+        return f"{self.id}: {self.verdict}. {self.finding}"
 
     def _repr_markdown_(self) -> str:
-        lines = [f"`{self.id}` **{self.verdict}**", f"- paper: {self.expected}"]
-        lines += [f"- corrected: {self.correction}"] if self.correction else []
-        return "\n".join([*lines, f"- measured: {self.measured}"])
+        return "\n".join(
+            [f"`{self.id}` **{self.verdict}**: {self.finding}", *details(asdict(self))]
+        )
 
 
 def registry() -> list[Claim]:
@@ -49,7 +57,9 @@ def registry() -> list[Claim]:
                 section=row["section"],
                 statement=row["statement"],
                 verdict="open",
-                measured="",
+                finding="",
+                parts={},
+                measured={},
                 expected="",
                 correction="",
                 notebook=f"notebooks/{row['notebook']}.ipynb",
@@ -60,10 +70,11 @@ def registry() -> list[Claim]:
 
 def record(
     id: str,
-    printed: bool | Mapping[str, bool],
+    parts: bool | Mapping[str, bool],
     *,
-    measured: str,
-    expected: str,
+    finding: str,
+    measured: Mapping[str, object] | None = None,
+    expected: str = "",
     correction: str = "",
     corrected: bool | None = None,
 ) -> Claim:
@@ -73,12 +84,17 @@ def record(
     ----------
     id : str
         One of the ids of `registry`.
-    printed : bool, or dict of part to bool
+    parts : bool, or dict of part to bool
         Did the statement, or each part of it, hold *as printed*?
-    measured, expected : str
-        What came out, with figures, and what the paper says (LaTeX between dollar signs).
+    finding : str
+        What came out, in a sentence of at most 100 characters.
+    measured : dict of name to figure, optional
+        The figures behind it: numbers, arrays, dicts of them, or text. They are rounded to three
+        significant digits, see `rounded`. By default there are none.
+    expected : str, optional
+        What the paper prints (LaTeX between dollar signs), by default nothing beyond the statement.
     correction : str, optional
-        The statement put right, where it does not hold as printed.
+        The statement put right, where it does not hold as printed. Needs `expected`.
     corrected : bool, optional
         Did the correction hold? Needed with `correction`; if it did not, nothing is recorded.
 
@@ -93,40 +109,44 @@ def record(
     >>> import os, tempfile
     >>> os.environ["FIRMLIB_OUTPUT"] = tempfile.mkdtemp()
     >>> from firmlib.compendium import claims
-    >>> claims.record("2.3-variance", False, measured="0.5", expected="0.25")
-    2.3-variance: not reproduced. Measured: 0.5
+    >>> claim = claims.record("2.3-variance", {"size": False}, finding="Half of it.",
+    ...                       measured={"Q": 1 / 3})
+    >>> claim
+    2.3-variance: not reproduced. Half of it.
+    >>> claim.measured
+    {'Q': 0.333}
     """
     known = {claim.id: claim for claim in registry()}
     check_option("id", id, known)
-    parts = dict(printed) if isinstance(printed, Mapping) else {"": printed}
+    parts = dict(parts) if isinstance(parts, Mapping) else {"as printed": parts}
     flags = {"corrected": corrected} if correction else {}
     for name, flag in {**parts, **flags}.items():
         if not isinstance(flag, bool | np.bool_):
             raise ValueError(f"{id}: check {name!r} must be True or False, got {flag!r}")
     if not parts:
-        raise ValueError(f"{id}: printed holds no check")
-    if not (measured and expected):
-        raise ValueError(f"{id}: measured and expected must not be empty")
+        raise ValueError(f"{id}: parts holds no check")
+    if not 0 < len(finding) <= LONGEST:
+        raise ValueError(f"{id}: finding must have 1 to {LONGEST} characters, got {len(finding)}")
+    if correction and not expected:
+        raise ValueError(f"{id}: a correction needs what it corrects, expected")
     if correction and not corrected:
         raise ValueError(f"{id}: the correction {correction!r} did not hold either")
     if corrected is not None and not correction:
         raise ValueError(f"{id}: corrected was given without the correction itself")
+    if correction and all(parts.values()):
+        raise ValueError(f"{id}: all of it held as printed; there is nothing to correct")
 
-    held = [name for name, flag in parts.items() if flag]
-    failed = [name for name, flag in parts.items() if not flag]
-    if not failed:
+    if all(parts.values()):
         verdict = "confirmed"
-        if correction:
-            raise ValueError(f"{id}: all of it held as printed; there is nothing to correct")
     elif correction:
         verdict = "corrected"
     else:
-        verdict = "partly" if held else "not reproduced"
-    if held and failed:
-        measured += f" (holds: {', '.join(held)}; fails: {', '.join(failed)})"
+        verdict = "partly" if any(parts.values()) else "not reproduced"
     fields = asdict(known[id]) | {
         "verdict": verdict,
-        "measured": measured,
+        "finding": finding,
+        "parts": {name: bool(flag) for name, flag in parts.items()},
+        "measured": rounded(measured or {}),
         "expected": expected,
         "correction": correction,
     }
@@ -134,7 +154,32 @@ def record(
     return Claim(**fields)
 
 
-def collect(folder: Path) -> list[dict[str, str]]:
+def rounded(figure: object, digits: int = 3) -> object:
+    """Return a figure as the ledger has it: numbers to `digits` digits, below 1e-9 as 0.
+
+    Examples
+    --------
+    >>> rounded({"Q": np.array([2 / 3, 1e-17]), "rows": 12_345, "exact": "1001/1296"})
+    {'Q': [0.667, 0.0], 'rows': 12345, 'exact': '1001/1296'}
+    """
+    if hasattr(figure, "to_dict"):  # a pandas Series
+        figure = figure.to_dict()
+    if isinstance(figure, Mapping):
+        return {str(name): rounded(value, digits) for name, value in figure.items()}
+    if isinstance(figure, str):
+        return figure
+    if isinstance(figure, bool | np.bool_):
+        return bool(figure)
+    if isinstance(figure, Integral):
+        return int(figure)
+    if isinstance(figure, Real):
+        return 0.0 if abs(figure) < 1e-9 else float(f"{float(figure):.{digits}g}")
+    if isinstance(figure, Iterable):
+        return [rounded(value, digits) for value in figure]
+    return str(figure)  # a symbol
+
+
+def collect(folder: Path) -> list[dict]:
     """Return the ledger: all claims in the paper's order; what is not in `folder` is open."""
     files = {claim.id: folder / f"{claim.id}.json" for claim in registry()}
     return [
@@ -148,17 +193,77 @@ def dumps(ledger: object) -> str:
     return json.dumps(ledger, indent=1, ensure_ascii=False) + "\n"
 
 
-def table(ledger: list[dict[str, str]]) -> str:
-    """Return the ledger as a Markdown table: what the paper says, what came out."""
+def tally(ledger: list[dict]) -> str:
+    """Return how many claims have which verdict, in a line."""
     counts = Counter(claim["verdict"] for claim in ledger)
-    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    return f"**{len(ledger)} claims: {tally}.**\n\n" + _markdown(
-        ("claim", "what the paper says", "what came out", "verdict"),
-        [(_link(c), c["statement"], c["measured"] or "–", f"**{c['verdict']}**") for c in ledger],
+    return f"{len(ledger)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+
+
+def details(claim: dict) -> list[str]:
+    """Return what is behind a finding as items of a Markdown list."""
+    parts = claim["parts"].items()
+    lines = {
+        "printed": claim["expected"],
+        "corrected": claim["correction"],
+        "holds": "; ".join(name for name, flag in parts if flag),
+        "fails": "; ".join(name for name, flag in parts if not flag),
+        "figures": "; ".join(f"{name} {text(value)}" for name, value in claim["measured"].items()),
+    }
+    return [f"- {name}: {line}" for name, line in lines.items() if line]
+
+
+def text(figure: object) -> str:
+    """Return a rounded figure as it is read."""
+    if isinstance(figure, dict):
+        return ", ".join(f"{text(value)} ({name})" for name, value in figure.items())
+    if isinstance(figure, list):
+        return ", ".join(map(text, figure))
+    return f"{figure:g}" if isinstance(figure, float) else str(figure)
+
+
+def overview(ledger: list[dict]) -> str:
+    """Return the tally, a grid of sections and verdicts, and one line for all but the confirmed."""
+    shown = [v for v in VERDICTS if any(claim["verdict"] == v for claim in ledger)]
+    grid = [
+        (
+            section,
+            *(" ".join(_link(c, VERDICTS[v]) for c in group if c["verdict"] == v) for v in shown),
+        )
+        for section, group in _by_section(ledger).items()
+    ]
+    rest = [
+        (_link(c), c["statement"], c["finding"] or "–", f"{VERDICTS[c['verdict']]} {c['verdict']}")
+        for c in ledger
+        if c["verdict"] != "confirmed"
+    ]
+    return "\n\n".join(
+        [
+            f"**{tally(ledger)}.**",
+            _markdown(("section", *(f"{VERDICTS[v]} {v}" for v in shown)), grid),
+            _markdown(("claim", "what the paper says", "what came out", "verdict"), rest),
+        ]
     )
 
 
-def errata(ledger: list[dict[str, str]]) -> str:
+def page(ledger: list[dict], misprints: list[dict]) -> str:
+    """Return CLAIMS.md: every claim with its figures, the errata, the misprints."""
+    lines = [
+        "# What the paper claims, and what came out",
+        "Written by `make accept` from `data/claims.json` and `data/misprints.json`. Each claim "
+        "was checked by running its notebook; the verdict is computed from the check.",
+        f"**{tally(ledger)}.** The [errata](#errata) and the [misprints](#misprints-and-slips) "
+        "are at the end.",
+    ]
+    for section, group in _by_section(ledger).items():
+        lines.append(f"## Section {section}")
+        for claim in group:
+            head = f"**{_link(claim)} {VERDICTS[claim['verdict']]} {claim['verdict']}.**"
+            found = [f"- found: {claim['finding']}"] if claim["finding"] else []
+            lines.append("\n".join([f"{head} {claim['statement']}\n", *found, *details(claim)]))
+    return "\n\n".join([*lines, "## Errata", errata(ledger), *_misprints(misprints)]) + "\n"
+
+
+def errata(ledger: list[dict]) -> str:
     """Return what is corrected as a Markdown table, printed form beside corrected form."""
     return _markdown(
         ("claim", "as printed", "corrected"),
@@ -170,10 +275,20 @@ def errata(ledger: list[dict[str, str]]) -> str:
     )
 
 
-def _link(claim: dict[str, str]) -> str:
+def _misprints(misprints: list[dict]) -> list[str]:
+    rows = [(m["place"], m["printed"], m["meant"]) for m in misprints]
+    return ["## Misprints and slips", _markdown(("place", "printed", "meant"), rows)]
+
+
+def _by_section(ledger: list[dict]) -> dict[str, list[dict]]:
+    return {k: list(group) for k, group in groupby(ledger, key=lambda claim: claim["section"])}
+
+
+def _link(claim: dict, shown: str = "") -> str:
+    shown = shown or f"`{claim['id']}`"
     if claim["verdict"] == "open":
-        return f"`{claim['id']}`"
-    return f"[`{claim['id']}`]({claim['notebook']}#{claim['id']})"
+        return shown
+    return f"[{shown}]({claim['notebook']}#{claim['id']})"
 
 
 def _escaped(cell: str) -> str:
@@ -211,7 +326,8 @@ class Summary(list[Claim]):
             "<tr>"
             + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row)
             + "</tr>"
-            for row in ((c.id, c.statement, c.measured, c.verdict) for c in self)
+            for row in ((c.id, c.statement, c.finding, c.verdict) for c in self)
         )
-        head = "".join(f"<th>{name}</th>" for name in ("claim", "the paper says", "measured", ""))
+        heads = ("claim", "the paper says", "what came out", "verdict")
+        head = "".join(f"<th>{name}</th>" for name in heads)
         return f"<table><tr>{head}</tr>{rows}</table>"

@@ -15,7 +15,11 @@ from firmlib._checks import (
     check_number,
     check_probability,
 )
-from firmlib.strings.alphabet import encode
+from firmlib.strings.alphabet import encode, windows
+
+__all__ = ["Background"]
+
+_PRINTED = 1e-6  # how far from 1 probabilities may sum that were printed to six digits
 
 
 class Background:
@@ -78,17 +82,18 @@ class Background:
 
     @classmethod
     def fit(cls, seqs: Sequence[str] | ArrayLike, order: int, *, pseudo_count: float = 1.0) -> Self:
-        """Homogeneous chain from the counts in `seqs`, `pseudo_count` added to each of them.
+        """Homogeneous chain of this `order` from the counts in `seqs`.
 
+        `pseudo_count`, 1 by default, is added to each of them.
         `initial` is counted on the first letters, `transition` on all positions. Without
         pseudo-counts, a context that is never followed by anything gets a uniform row.
         """
-        X = as_codes("seqs", seqs)
+        X = encode(seqs)
         order = check_integer("order", order, 0, X.shape[1] - 1)
         check_number("pseudo_count", pseudo_count, 0)
         check_memory("the table of transitions", (4**order, 4))
-        first = np.bincount(words(X, order)[:, 0], minlength=4**order) + pseudo_count
-        counts = np.bincount(words(X, order + 1).ravel(), minlength=4 ** (order + 1))
+        first = np.bincount(windows(X, order)[:, 0], minlength=4**order) + pseudo_count
+        counts = np.bincount(windows(X, order + 1).ravel(), minlength=4 ** (order + 1))
         counts = counts.reshape(-1, 4) + pseudo_count
         counts[counts.sum(axis=1) == 0] = 1
         rows = counts / counts.sum(axis=1, keepdims=True)
@@ -116,7 +121,7 @@ class Background:
         return not (self.contexts[0].all() and self.transition.all())
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> np.ndarray:
-        """Draw `n` sequences, as codes of shape (n, L).
+        """Draw `n` sequences, as codes of shape (n, L); `random_state` as in scikit-learn.
 
         Examples
         --------
@@ -135,28 +140,27 @@ class Background:
         return np.stack(letters, axis=1).astype(np.uint8)
 
     def probability(self, motif: str, position: int) -> float:
-        """Pr(X[j:j+k] = motif) for j = `position`."""
-        motif = as_codes("motif", [motif])
-        last = self.length - check_integer("the motif's length", motif.shape[1], 1, self.length)
-        return float(
-            self.motif_probabilities(motif)[0, check_integer("position", position, 0, last)]
-        )
+        """Pr(X[j:j+k] = z) for the word z = `motif` and j = `position`."""
+        z = encode([motif], name="motif")
+        last = self.length - check_integer("the motif's length", z.shape[1], 1, self.length)
+        j = check_integer("position", position, 0, last)
+        return float(self.motif_probabilities(z)[0, j])
 
     def motif_probabilities(self, motifs: Sequence[str] | ArrayLike) -> np.ndarray:
-        """Pr(X[j:j+k] = z) for motifs z of one length k, shape (n_motifs, L - k + 1)."""
-        motifs, D = as_codes("motifs", motifs), self.order
-        k = check_integer("the motifs' length", motifs.shape[1], 1, self.length)
+        """Pr(X[j:j+k] = z) for `motifs` z of one length k, shape (n_motifs, L - k + 1)."""
+        Z, D = encode(motifs, name="motifs"), self.order
+        k = check_integer("the motifs' length", Z.shape[1], 1, self.length)
         if k <= D:
-            return self.probabilities(k)[:, words(motifs, k)[:, 0]].T
+            return self.probabilities(k)[:, windows(Z, k)[:, 0]].T
         n = self.length - k + 1
-        context = words(motifs, D).T
+        context = windows(Z, D).T
         p = self.contexts[:n, context[0]]
         for t in range(k - D):
-            p = p * self.transition[t : t + n, context[t], motifs[:, D + t]]
+            p = p * self.transition[t : t + n, context[t], Z[:, D + t]]
         return p.T
 
     def probabilities(self, k: int) -> np.ndarray:
-        """Pr(X[j:j+k] = z) for all words z of length k, shape (L - k + 1, 4**k).
+        """Pr(X[j:j+k] = z) for all words z of length `k`, shape (L - k + 1, 4**k).
 
         Examples
         --------
@@ -183,27 +187,10 @@ def marginal(table: np.ndarray) -> np.ndarray:
     return np.vstack([from_left, table.reshape(len(table), 4, -1).sum(axis=1)])
 
 
-def words(codes: np.ndarray, d: int) -> np.ndarray:
-    """Code of the d letters from each position on, two bits a letter, shape (n, L - d + 1)."""
-    n = codes.shape[1] - d + 1
-    code = np.zeros((len(codes), n), dtype=np.int64)
-    for t in range(d):
-        code = 4 * code + codes[:, t : t + n]
-    return code
-
-
-def as_codes(name: str, seqs: Sequence[str] | ArrayLike) -> np.ndarray:
-    """`encode`, with the argument's own name in its errors."""
-    try:
-        return encode(seqs)
-    except ValueError as error:
-        raise ValueError(str(error).replace("seqs", name, 1)) from None
-
-
 def _check_rows(name: str, array: np.ndarray) -> np.ndarray:
     array = check_probability(name, array)
     total = array.sum(axis=-1, keepdims=True)
-    if np.abs(total - 1).max() > 1e-6:
+    if np.abs(total - 1).max() > _PRINTED:
         row = int(np.abs(total - 1).argmax())
         where = f" in row {row}" if array.ndim > 1 else ""
         raise ValueError(f"{name} must sum to 1, got {total.flat[row]:.6g}{where}")

@@ -1,5 +1,7 @@
 """Pictures of string scores; each draws into `ax`, or into a new figure, and returns the axes."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -17,6 +19,14 @@ from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions, max_by_length
 from firmlib.strings.weights import PositionalWeights
 
+__all__ = [
+    "plot_importance_along",
+    "plot_letters",
+    "plot_logo",
+    "plot_max_by_length",
+    "plot_poim",
+]
+
 LETTER_COLORS = dict(zip(LETTERS, (GREEN, BLUE, ORANGE, RED), strict=True))
 
 
@@ -29,6 +39,17 @@ def plot_importance_along(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw `importance_along`: a motif, its neighbours and the null band of mean ± 1 sd (Figure 3).
+
+    Parameters
+    ----------
+    importance, motif, background, scale
+        As in `importance_along`.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
 
     Examples
     --------
@@ -55,7 +76,18 @@ def plot_importance_along(
 
 
 def plot_poim(matrix: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """Draw a POIM of words of one, two or three letters as a heat map, a row for each word.
+    """Draw a POIM of words of one, two or three letters as a heat map, one row per word.
+
+    Parameters
+    ----------
+    matrix : array of shape (positions, 4**k), k = 1, 2 or 3
+        As `poim` gives it.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
 
     Examples
     --------
@@ -79,10 +111,21 @@ def plot_max_by_length(
     max_k: int = 8,
     background: Background | None = None,
     *,
-    scale: str = "firm",
+    scale: str = "poim",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw `max_by_length`: which length of words carries the signal, and where?
+
+    Parameters
+    ----------
+    weights, max_k, background, scale
+        As in `max_by_length`.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
 
     Examples
     --------
@@ -99,7 +142,7 @@ def plot_max_by_length(
     return _heat_map(ax, largest, "largest importance", cmap="viridis", vmin=0)
 
 
-def _heat_map(ax: Axes, rows: ArrayLike, label: str, **colors: str | float) -> Axes:
+def _heat_map(ax: Axes, rows: ArrayLike, label: str, **colors: Any) -> Axes:
     image = ax.imshow(rows, aspect="auto", interpolation="none", **colors)
     ax.figure.colorbar(image, ax=ax, label=label)
     ax.set_xlabel("position")
@@ -115,6 +158,17 @@ def plot_logo(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw `letter_contributions` as letters: what helps stands above the line, the rest below.
+
+    Parameters
+    ----------
+    weights, motif, position, background
+        As in `letter_contributions`.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
 
     Examples
     --------
@@ -133,9 +187,20 @@ def plot_logo(
 
 
 def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw a table with the columns A, C, G and T as stacks of letters, a stack for each row.
+    """Draw a table with the columns A, C, G and T as stacks of letters, one stack per row.
 
     Positive letters stand above the line, negative ones hang below it, the largest outermost.
+
+    Parameters
+    ----------
+    heights : DataFrame
+        Its index names the stacks.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
 
     Examples
     --------
@@ -146,12 +211,13 @@ def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ['-1', '+1']
     """
     ax = plt.subplots(figsize=(1 + 0.45 * len(heights), 2.5))[1] if ax is None else ax
-    for t, (_, row) in enumerate(heights.iterrows()):
-        for side in (row[row > 0].sort_values(), row[row < 0].sort_values(ascending=False)):
+    for t, row in enumerate(heights[list(LETTERS)].to_numpy()):
+        outwards = np.argsort(np.abs(row), kind="stable")
+        for sign in (1, -1):
             base = 0.0
-            for letter, height in side.items():
-                _draw_letter(ax, letter, t, base, height)
-                base += height
+            for code in outwards[sign * row[outwards] > 0]:
+                _draw_letter(ax, LETTERS[code], t, base, row[code])
+                base += row[code]
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xlim(-0.6, len(heights) - 0.4)
     ax.autoscale_view(scalex=False)

@@ -1,21 +1,17 @@
-"""The weighted degree kernel with shifts: its matrix, its diagonal, and K·v without K."""
+"""The weighted degree kernel with shifts: its matrix and its diagonal."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils import gen_batches
 
-from firmlib._checks import check_array, check_memory, check_option
-from firmlib.strings.alphabet import encode
+from firmlib._checks import check_memory, check_option
+from firmlib.strings.alphabet import MAX_LETTERS, encode
 
-MAX_DEGREE = 31
-"""The longest word that fits into an int64 with two bits a letter."""
+__all__ = ["wds_diagonal", "wds_kernel"]
 
 _TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
 
@@ -43,15 +39,16 @@ def wds_kernel(
 
     Parameters
     ----------
-    X, Y : n and m sequences of one length, as strings or codes (see `encode`)
-        Without `Y`, X against itself: half the work.
+    X : n sequences of one length, as strings or codes (see `encode`)
+    Y : m sequences of the same length, optional
+        By default X against itself, which is half the work.
     degree : int from 1 to 31
         D, the longest word; at most the sequences' length.
-    shift : int
+    shift : int, default 0
         S, the furthest shift, below the sequences' length; 0 gives the weighted degree kernel.
-    shift_weights : {"rase", "shogun"}
+    shift_weights : {"rase", "shogun"}, default "rase"
         delta_s.
-    normalize : bool
+    normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)).
 
     Returns
@@ -100,7 +97,17 @@ def wds_kernel(
 def wds_diagonal(
     X: ArrayLike, *, degree: int, shift: int = 0, shift_weights: str = "rase"
 ) -> np.ndarray:
-    """k(x, x) of every sequence, not normalized; arguments as for `wds_kernel`.
+    """Return k(x, x) of every sequence, not normalized.
+
+    Parameters
+    ----------
+    X : n sequences
+    degree, shift, shift_weights
+        As in `wds_kernel`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
 
     Examples
     --------
@@ -118,133 +125,6 @@ def wds_diagonal(
     return k * (2 / (degree * (degree + 1)))
 
 
-class WDSOperator:
-    """The kernel matrix of X as an operator: ``WDSOperator(X, ...) @ v`` is K v without K.
-
-    K v is the score of a machine with dual coefficients v. Sum v over the sequences that have
-    the word u at position p, mix the sums of u over shifts, and let every sequence collect what
-    its words have:
-
-        g_d(u, p) = sum_j v_j I(x_j[p:p+d] = u),
-        (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
-
-    with u = x_i[p:p+d]. Sequences are looked at only once for each p, at the longest words: sums
-    go from words to their prefixes, mixtures from prefixes to words. That takes O(n L) steps, and
-    a few for each distinct (u, p) and shift.
-
-    Parameters
-    ----------
-    X : n sequences
-    degree, shift, shift_weights, normalize
-        As for `wds_kernel`.
-
-    Examples
-    --------
-    >>> from firmlib.strings.kernel import WDSOperator, wds_kernel
-    >>> X, v = ["GATTACA", "CATTACA", "TGATTAC"], [1.0, -2.0, 1.0]
-    >>> np.allclose(WDSOperator(X, degree=3) @ v, wds_kernel(X, degree=3) @ v)
-    True
-    """
-
-    def __init__(
-        self,
-        X: ArrayLike,
-        *,
-        degree: int,
-        shift: int = 0,
-        shift_weights: str = "rase",
-        normalize: bool = True,
-    ) -> None:
-        X = encode(X, name="X")
-        n, length = X.shape
-        check_kernel(length, degree, shift, shift_weights)
-        n_words = sum(min(n, 4**d) * (length - d + 1) for d in range(1, degree + 1))
-        check_memory("the table of the words in X", (n_words, 2))
-        self.shape = (n, n)
-        self._beta = degree_factors(degree)
-        self._scale = np.ones(n)
-        if normalize:
-            k = wds_diagonal(X, degree=degree, shift=shift, shift_weights=shift_weights)
-            self._scale = 1 / np.sqrt(k)
-        self._build(np.ascontiguousarray(X.T), degree, shift_factors(shift, shift_weights))
-
-    def _build(self, letters: np.ndarray, degree: int, delta: np.ndarray) -> None:
-        """Number the words of each degree at each position, and the longest of each sequence."""
-        length, n = letters.shape
-        self._longest = np.empty((length, n), dtype=np.int32)  # words of min(D, L - p) letters
-        self._levels = []
-        words = position = np.empty(0, dtype=np.int64)
-        for d in range(degree, 0, -1):
-            positions = range(length - d + 1) if d == degree else [length - d]
-            new = []
-            for p in positions:
-                distinct, self._longest[p] = _distinct(letters[p : p + d])
-                new.append(distinct)
-            sizes = [len(distinct) for distinct in new]
-            bounds = pairwise(len(words) + np.cumsum([0, *sizes]))
-            ending = [(p, slice(*b)) for p, b in zip(positions, bounds, strict=True)]
-            words = np.concatenate([words, *new])
-            position = np.concatenate([position, np.repeat(positions, sizes)])
-            prefix = words >> 2
-            first = (np.diff(prefix, prepend=-1) != 0) | (np.diff(position, prepend=-1) != 0)
-            above = _above(words, position, delta)
-            self._levels.append(_Level(ending, np.flatnonzero(first), above))
-            words, position = prefix[first], position[first]
-
-    def __matmul__(self, v: ArrayLike) -> np.ndarray:
-        """K v."""
-        v = check_array("v", v, 1, (self.shape[1],)) * self._scale
-        sums, g = [], np.empty(0)
-        for level in self._levels:
-            new = [np.bincount(self._longest[p], v) for p, _ in level.ending]
-            sums.append(np.concatenate([g, *new]))
-            g = np.add.reduceat(sums[-1], level.first)
-        score, h = np.zeros(len(v)), np.zeros(len(g))
-        for beta, level in zip(self._beta, reversed(self._levels), strict=True):
-            g = sums.pop()
-            h = np.repeat(h[: len(level.first)], np.diff(level.first, append=len(g)))
-            h += beta * (g + level.above @ g + level.above.T @ g)
-            for p, own in level.ending:
-                score += h[own][self._longest[p]]
-        return score * self._scale
-
-
-class _Level(NamedTuple):
-    """The distinct words (u, p) of one degree, ordered by p, then by u."""
-
-    ending: list[tuple[int, slice]]  # the p where no longer word is had, and their words
-    first: np.ndarray  # the first word with each prefix
-    above: sparse.csr_matrix  # delta_s from (u, p) to (u, p + s)
-
-
-def _distinct(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct columns of d letters as sorted int64 words, and each column's number."""
-    words = np.zeros(letters.shape[1], dtype=np.int64)
-    for row in letters:
-        words = words << 2 | row
-    if 4 ** len(letters) > 4 * len(words):
-        return np.unique(words, return_inverse=True)
-    seen = np.bincount(words, minlength=4 ** len(letters)) > 0
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[words]
-
-
-def _above(words: np.ndarray, position: np.ndarray, delta: np.ndarray) -> sparse.csr_matrix:
-    """delta_s at [(u, p), (u, p + s)], s >= 1."""
-    order = np.argsort(words, kind="stable")  # by word, then by position
-    words, position = words[order], position[order]
-    rows, columns, lags = [order[:0]], [order[:0]], [order[:0]]
-    for k in range(1, len(delta)):
-        lag = position[k:] - position[:-k]
-        i = np.flatnonzero((words[k:] == words[:-k]) & (lag < len(delta)))
-        if not i.size:
-            break
-        rows.append(order[i])
-        columns.append(order[i + k])
-        lags.append(lag[i])
-    entries = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_matrix((delta[np.concatenate(lags)], entries), (len(words), len(words)))
-
-
 def degree_factors(degree: int) -> np.ndarray:
     """beta_1, ..., beta_D, which sum to 1."""
     return 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
@@ -259,7 +139,7 @@ def shift_factors(shift: int, shift_weights: str) -> np.ndarray:
 def check_kernel(length: int, degree: int, shift: int, shift_weights: str) -> None:
     """Raise unless these are parameters of a kernel on sequences of `length` letters."""
     for name, value, low, high, why in (
-        ("degree", degree, 1, MAX_DEGREE, "any sequences"),
+        ("degree", degree, 1, MAX_LETTERS, "any sequences"),
         ("degree", degree, 1, length, f"sequences of length {length}"),
         ("shift", shift, 0, length - 1, f"sequences of length {length}"),
     ):

@@ -9,10 +9,21 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array, check_integer, check_option
 from firmlib.binary import firm_from_poim
-from firmlib.strings.alphabet import LETTERS
-from firmlib.strings.background import Background, as_codes, words
+from firmlib.strings.alphabet import LETTERS, encode, windows
+from firmlib.strings.background import Background
 from firmlib.strings.poim import check_background, messages, poim, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights, find
+
+__all__ = [
+    "importance_along",
+    "letter_contributions",
+    "max_by_length",
+    "motif_importance",
+    "motif_rank",
+]
+
+ROUNDING = 1e-9
+"""Sums that differ by less than this part of the largest are equal, but for rounding."""
 
 
 def motif_importance(
@@ -32,11 +43,12 @@ def motif_importance(
     Parameters
     ----------
     weights : PositionalWeights
+        s.
     motifs : n motifs of one length k, as strings or codes
     background : Background, optional
-        Uniform by default.
-    scale : {"poim", "firm"}
-        "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
+        The distribution of X; uniform by default.
+    scale : {"poim", "firm"}, default "poim"
+        "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
 
     Returns
     -------
@@ -54,10 +66,10 @@ def motif_importance(
     """
     check_option("scale", scale, ("poim", "firm"))
     background = check_background(background, weights)
-    Z = as_codes("motifs", motifs)
+    Z = encode(motifs, name="motifs")
     k = check_integer("the motifs' length", Z.shape[1], 1, weights.length)
     if k <= background.order:
-        Q = poim(weights, k, background)[:, words(Z, k)[:, 0]].T
+        Q = poim(weights, k, background)[:, windows(Z, k)[:, 0]].T
     else:
         Q = (_inside(weights, Z) + _beside(weights, Z, background)).T
     p = background.motif_probabilities(Z)
@@ -69,7 +81,7 @@ def _inside(weights: PositionalWeights, Z: np.ndarray) -> np.ndarray:
     k, n = Z.shape[1], weights.length - Z.shape[1] + 1
     total = np.zeros((n, len(Z)))
     for d in range(1, min(k, weights.degree) + 1):
-        codes, column = np.unique(words(Z, d), return_inverse=True)
+        codes, column = np.unique(windows(Z, d), return_inverse=True)
         w = weights.columns(d, codes)
         for t, word in enumerate(column.T):
             total += w[t : t + n, word]
@@ -77,7 +89,7 @@ def _inside(weights: PositionalWeights, Z: np.ndarray) -> np.ndarray:
 
 
 def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -> np.ndarray:
-    """Expected weights of all words that are not in a motif, less E[s], shape (L - k + 1, n)."""
+    """Expected weights of all words that are not in a motif, minus E[s], shape (L - k + 1, n)."""
     D, k, n = background.order, Z.shape[1], weights.length - Z.shape[1] + 1
     total = np.zeros((n, len(Z)))
     for level in sweep(weights, background):
@@ -85,14 +97,14 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
         if d <= k:
             if d == D:
                 right, left = messages(weights, background, level)
-            prefix, suffix = words(Z, d)[:, 0], words(Z, d)[:, -1]
+            prefix, suffix = windows(Z, d)[:, 0], windows(Z, d)[:, -1]
             total += 0 if right is None else right[k - d : k - d + n, suffix]
             total += 0 if left is None else left[:n, prefix]
             total += 0 if both is None or d < k else both[:, prefix]
     for code, place, level in sweep_long_words(weights, background, max(D, weights.split) + 1):
         d, _, right, left, both = level
         if d <= k:
-            prefix, suffix = words(Z, d)[:, 0], words(Z, d)[:, -1]
+            prefix, suffix = windows(Z, d)[:, 0], windows(Z, d)[:, -1]
             _add_at(total, code, place - (k - d), right, suffix)
             _add_at(total, code, place, left, prefix)
             if d == k:
@@ -129,12 +141,12 @@ def importance_along(
     motif : str
         Of length k.
     background, scale
-        As in `motif_importance`; not used for an array.
+        As in `motif_importance`. An array has both already: they are not used.
 
     Returns
     -------
     DataFrame
-        A row a position; columns "position", "motif", "distance 1" and "distance 2" (means over
+        One row per position; columns "position", "motif", "distance 1" and "distance 2" (means over
         all strings with so many letters changed), "null mean" and "null sd" (over the strings that
         differ from the motif at every position: all of them up to 7 letters, else 4096 random
         ones, always the same).
@@ -150,7 +162,7 @@ def importance_along(
     1         1  0.984      -0.016
     2         2 -0.016      -0.016
     """
-    z = as_codes("motif", [motif])[0]
+    z = encode([motif], name="motif")[0]
     k = len(z)
     if not isinstance(importance, PositionalWeights):
         importance = check_array("importance", importance, 2, (None, 4**k))
@@ -159,7 +171,7 @@ def importance_along(
         strings = (z + change) % 4
         if isinstance(importance, PositionalWeights):
             return motif_importance(importance, strings, background, scale=scale).T
-        return importance[:, words(strings, k)[:, 0]]
+        return importance[:, windows(strings, k)[:, 0]]
 
     everywhere = np.random.default_rng(0).integers(1, 4, (4096, k)) if k > 7 else _changes(k, k)
     null = values(everywhere)
@@ -171,6 +183,45 @@ def importance_along(
         "null sd": null.std(axis=1),
     }
     return pd.DataFrame(columns)
+
+
+def motif_rank(importance: ArrayLike, motif: str, positions: slice = slice(None)) -> int:
+    """Rank of a motif among all words of its length, by the mean importance over positions.
+
+    It is the number of words, the motif included, whose mean is at least that of the motif, up to
+    rounding. Ties count against it: rank 1 is ahead of every other word, and where all words have
+    the same importance, such as weights of 0, the motif comes last.
+
+    Parameters
+    ----------
+    importance : array of shape (L - k + 1, 4**k)
+        As `poim` or `PositionalWeights.dense` give it.
+    motif : str
+        Of length k.
+    positions : slice, default slice(None)
+        Of the motif's first letter; all of them by default.
+
+    Returns
+    -------
+    int
+        From 1 to 4**k.
+
+    Examples
+    --------
+    >>> from firmlib.strings import PositionalWeights, motif_rank, poim
+    >>> w = PositionalWeights.from_dict({("GA", 0): 1.0, ("AT", 1): 1.0}, length=3)
+    >>> motif_rank(poim(w, 3), "GAT"), motif_rank(poim(w, 3), "GAC"), motif_rank(w.dense(3), "GAT")
+    (1, 7, 64)
+    """
+    codes = encode([motif], name="motif")
+    importance = check_array("importance", importance, 2, (None, 4 ** codes.shape[1]))
+    if not isinstance(positions, slice) or not len(importance[positions]):
+        raise ValueError(
+            f"positions={positions!r} must be a slice of the {len(importance)} positions"
+        )
+    mean = importance[positions].mean(axis=0)
+    own = mean[windows(codes, codes.shape[1])[0, 0]]
+    return int((mean >= own - ROUNDING * np.abs(mean).max()).sum())
 
 
 def _changes(k: int, r: int) -> np.ndarray:
@@ -187,16 +238,17 @@ def max_by_length(
     max_k: int = 8,
     background: Background | None = None,
     *,
-    scale: str = "firm",
+    scale: str = "poim",
 ) -> pd.DataFrame:
-    """The largest importance max_z |Q(z, j)| among all words z of each length, at each position j.
+    """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
     On the scale of FIRM, Q of one length can be compared with Q of another.
 
     Parameters
     ----------
     weights : PositionalWeights
-    max_k : int
+        s.
+    max_k : int, default 8
         The greatest length; the `poim` of each is made, one after the other.
     background, scale
         As in `poim`.
@@ -204,13 +256,15 @@ def max_by_length(
     Returns
     -------
     DataFrame
-        A row a length from 1 to `max_k`, a column a position; NaN where a word does not fit.
+        One row per length from 1 to `max_k`, one column per position; NaN where a word does not
+        fit.
 
     Examples
     --------
     >>> from firmlib.strings.motifs import max_by_length
     >>> from firmlib.strings.weights import PositionalWeights
-    >>> max_by_length(PositionalWeights.from_dict({("AC", 1): 16.0}, length=3), 2).round(2)
+    >>> w = PositionalWeights.from_dict({("AC", 1): 16.0}, length=3)
+    >>> max_by_length(w, 2, scale="firm").round(2)
     position     0     1     2
     length
     1         0.00  1.73  1.73
@@ -235,17 +289,18 @@ def letter_contributions(
     Parameters
     ----------
     weights : PositionalWeights
+        s.
     motif : str
         z.
     position : int
-        j.
+        j, that of the first letter, counted from 0.
     background : Background, optional
-        Uniform by default.
+        The distribution of X; uniform by default.
 
     Returns
     -------
     DataFrame
-        A row a letter of the motif; columns A, C, G, T.
+        One row per letter of the motif; columns A, C, G, T.
 
     Examples
     --------
@@ -258,7 +313,7 @@ def letter_contributions(
     2  0.0  0.0  0.0  0.0
     """
     background = check_background(background, weights)
-    z = as_codes("motif", [motif])[0]
+    z = encode([motif], name="motif")[0]
     k = check_integer("the motif's length", len(z), 1, weights.length)
     j = check_integer("position", position, 0, weights.length - k)
     strings = np.tile(z, (k, 4, 1))

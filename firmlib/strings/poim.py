@@ -6,7 +6,6 @@ short ones; `poim` puts windows together again, from short ones up to long ones.
 """
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,11 @@ from sklearn.utils import gen_batches
 
 from firmlib._checks import check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
-from firmlib.strings.background import Background, marginal, words
+from firmlib.strings.alphabet import windows
+from firmlib.strings.background import Background, marginal
 from firmlib.strings.weights import PositionalWeights
+
+__all__ = ["poim"]
 
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
@@ -39,10 +41,12 @@ def poim(
     weights : PositionalWeights
         s.
     k : int
+        Letters in each word.
     background : Background, optional
         The distribution of X; uniform by default.
-    scale : {"poim", "firm"}
-        "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z), as `firm_from_poim`.
+    scale : {"poim", "firm"}, default "poim"
+        "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)),
+        p = Pr(X[j:j+k] = z), as `firm_from_poim`.
 
     Returns
     -------
@@ -103,6 +107,16 @@ class Level(NamedTuple):
     both: np.ndarray | None
 
 
+class LongLevel(NamedTuple):
+    """The same for some words, one by one; shape (shifts, m, n)."""
+
+    d: int
+    w: np.ndarray
+    right: np.ndarray
+    left: np.ndarray
+    both: np.ndarray
+
+
 def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[Level]:
     """Go down in d and yield, given X[i:i+d] = y, the expected sum of the weights that
 
@@ -126,7 +140,7 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
 
 def sweep_long_words(
     weights: PositionalWeights, background: Background, low: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, Level]]:
+) -> Iterator[tuple[np.ndarray, np.ndarray, LongLevel]]:
     """The same for the words of `weights.pieces`, from the degree down to d = `low`.
 
     Yields, for a few sequences at a time, the codes of their words, shape (m, n); the words'
@@ -138,7 +152,7 @@ def sweep_long_words(
     for codes, offset, values in weights.part(low, weights.degree).pieces:
         n, top = codes.shape[1], max(values)
         for rows in gen_batches(len(codes), max(1, _BATCH // (len(shift) * n))):
-            X, context = codes[rows], words(codes[rows], D)
+            X, context = codes[rows], windows(codes[rows], D)
             place = np.clip(offset + shift + np.arange(n - D), 0, L - D - 1)
             forward = background.transition[place, context[:, :-1], X[:, D:]]
             backward = background.backward[place, X[:, : n - D], context[:, 1:]]
@@ -147,7 +161,7 @@ def sweep_long_words(
                 place = offset + shift + np.arange(n - d + 1)
                 factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
                 w = factor * values[d][rows, None] if d in values else np.zeros(1)
-                yield words(X, d), place, Level(d, w, right, left, both)
+                yield windows(X, d), place, LongLevel(d, w, right, left, both)
                 if d > low:
                     first, last = backward[..., : n - d + 1], forward[..., d - 1 - D :]
                     both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
@@ -169,7 +183,8 @@ def messages(
     D, n = background.order, weights.length - background.order
     word = np.arange(4 ** (D + 1))
     right, left, starting, ending = np.zeros((4, n + 1, 4**D))
-    right, left = _sum(level.right, right), _sum(level.left, left)
+    right += 0 if level.right is None else level.right
+    left += 0 if level.left is None else level.left
     mean = 0.0
     for d in range(1, D + 1):
         w = weights.dense(d)
@@ -201,12 +216,14 @@ def _windows(weights: PositionalWeights, k: int, background: Background) -> np.n
     for d in range(1, D + 1):
         inside, inner = _join(weights.dense(d), inside, inside, inner), inside
     prefix, suffix, before = inside + left, inside + right, inside + left + right
-    for d in range(D + 1, top + 1):
-        _, w, right, left, both = levels[d]
+    for d in range(D + 1, top):
+        _, w, right, left, _ = levels[d]
         T = _join(_sum(w, right, left), prefix, suffix, inner)
-        if d < top:
-            prefix, suffix, inner, before = _less(T, right), _less(T, left), before, T
-    T = _sum(T, both)
+        prefix, suffix, inner, before = _minus(T, right), _minus(T, left), before, T
+    _, w, right, left, both = levels[top]
+    T = _join(_sum(w, right, left), prefix, suffix, inner)
+    if both is not None:
+        T += both
     return T if k > D else _means(T, k, background)
 
 
@@ -269,9 +286,12 @@ def _expect_first(table: np.ndarray | None, backward: np.ndarray) -> np.ndarray 
 
 def _sum(*tables: np.ndarray | None) -> np.ndarray | None:
     """Sum of those that are not None; a table alone is handed through."""
-    tables = [table for table in tables if table is not None]
-    return reduce(np.add, tables) if tables else None
+    total = None
+    for table in tables:
+        if table is not None:
+            total = table if total is None else total + table
+    return total
 
 
-def _less(T: np.ndarray, table: np.ndarray | None) -> np.ndarray:
+def _minus(T: np.ndarray, table: np.ndarray | None) -> np.ndarray:
     return T if table is None else T - table

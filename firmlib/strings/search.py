@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from firmlib._checks import check_integer, check_memory
-from firmlib.strings.alphabet import decode
-from firmlib.strings.background import Background, words
-from firmlib.strings.motifs import motif_importance
+from firmlib.strings.alphabet import decode, letters, windows
+from firmlib.strings.background import Background
+from firmlib.strings.motifs import ROUNDING, motif_importance
 from firmlib.strings.poim import check_background, messages, poim, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
+
+__all__ = ["top_motifs"]
 
 _ENTRIES = 2**24  # numbers in the largest table of a search
 _WIDTH = 2**12  # strings that a search follows at first
@@ -33,11 +35,13 @@ def top_motifs(
     Parameters
     ----------
     weights : PositionalWeights
+        s.
     length : int
-        May be far too long for a table of all 4**length motifs.
+        k; it may be far too long for a table of all 4**k motifs.
     n : int
+        How many motifs to return.
     background : Background, optional
-        Uniform by default. Motifs that are impossible are left out.
+        The distribution of X; uniform by default. Motifs that are impossible are left out.
 
     Returns
     -------
@@ -70,15 +74,15 @@ def top_motifs(
         Q = np.where(background.probabilities(k) > 0, poim(weights, k, background), -np.inf)
         keep, _ = _best(Q.ravel(), n)
         position, code = np.divmod(keep, 4**k)
-        return _ranked(_letters(code, k), position, Q[position, code])
+        return _ranked(letters(code, k), position, Q[position, code])
     bounds = _bounds(weights, k, _window(weights, k, low), background)
-    for width in max(_WIDTH, 4 * n) * 8 ** np.arange(4):
+    for width in (max(_WIDTH, 4 * n) * 8**i for i in range(4)):
         Z, position, dropped = _search(weights, k, bounds, width, 4 * n + 1000)
         motifs, which = np.unique(Z, axis=0, return_inverse=True)
         value = motif_importance(weights, motifs, background)[which, position]
         keep, _ = _best(value, n)
         worst = value[keep].min() if len(keep) == n else -np.inf
-        if dropped <= worst + 1e-9 * np.abs(value).max(initial=0):
+        if dropped <= worst + ROUNDING * np.abs(value).max(initial=0):
             return _ranked(Z[keep], position[keep], value[keep])
     raise RuntimeError(
         f"top_motifs gave up: {width} strings of length {k} at a time do not rule out one of "
@@ -162,14 +166,14 @@ def _search(
     bound = first + np.tile(rest[d], 4)
     keep, dropped = _best(bound.ravel(), width)
     position, code = np.divmod(keep, 4**d)
-    Z, value = _letters(code, d), first[position, code]
+    Z, value = letters(code, d), first[position, code]
     for t in range(d + 1, k + 1):
         Z = np.hstack([np.repeat(Z, 4, axis=0), np.tile(np.arange(4), len(Z))[:, None]])
         position, value = np.repeat(position, 4), np.repeat(value, 4)
-        code = words(Z[:, -d:], d)[:, 0]
+        code = windows(Z[:, -d:], d)[:, 0]
         value = value + gain[position + t - d, code]
         for e in range(d + 1, min(t, weights.degree) + 1):
-            value += weights.at(e, position + t - e, words(Z[:, -e:], e)[:, 0])
+            value += weights.at(e, position + t - e, windows(Z[:, -e:], e)[:, 0])
         bound = value + rest[t][position, code % rest[t].shape[1]]
         keep, lost = _best(bound, width if t < k else last_width)
         Z, position, value, dropped = Z[keep], position[keep], value[keep], max(dropped, lost)
@@ -182,12 +186,8 @@ def _best(value: np.ndarray, n: int) -> tuple[np.ndarray, float]:
     keep = np.arange(len(value))
     if len(value) > n:
         keep, others = np.split(np.argpartition(-value, n), [n])
-        lost = value[others[0]]
+        lost = float(value[others[0]])
     return keep[value[keep] > -np.inf], lost
-
-
-def _letters(code: np.ndarray, d: int) -> np.ndarray:
-    return code[:, None] >> 2 * np.arange(d)[::-1] & 3
 
 
 def _ranked(Z: np.ndarray, position: np.ndarray, value: np.ndarray) -> list[tuple[str, int, float]]:

@@ -1,4 +1,4 @@
-"""Support vector machines with the weighted degree kernel (Section 3.3)."""
+"""A support vector classifier with the weighted degree kernel (Section 3.3)."""
 
 import warnings
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -19,14 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from firmlib._checks import check_number, check_option
 from firmlib.strings.alphabet import encode
-from firmlib.strings.kernel import WDSOperator, wds_diagonal, wds_kernel
+from firmlib.strings.kernel import wds_diagonal, wds_kernel
+from firmlib.strings.operator import WDSOperator
 from firmlib.strings.weights import PositionalWeights
 
+__all__ = ["WDSClassifier"]
+
 _BATCH = 2**17  # sequences scored at once
+_ARMIJO = 1e-4  # part of the descent that its slope promises, at least; the usual choice
+_ROUNDING = 1e-14  # part of the loss that is lost in summing it
 
 
 class WDSClassifier(ClassifierMixin, BaseEstimator):
-    """Support vector machine for DNA with the weighted degree kernel (with shifts).
+    """Support vector classifier for DNA with the weighted degree kernel (with shifts).
 
     The score is s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with k as in `wds_kernel`; alpha and
     b minimize, with y_i = -1 for the first and +1 for the second class,
@@ -35,21 +40,23 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    degree, shift, shift_weights, normalize
-        Of the kernel, see `wds_kernel`.
-    C : float
+    degree : int from 1 to 31, default 8
+        The longest word that the kernel compares.
+    shift, shift_weights, normalize
+        As in `wds_kernel`.
+    C : float, default 1.0
         Weight of the loss.
-    loss : {"hinge", "squared_hinge"}
-        "hinge" is the paper's machine, scikit-learn's `SVC` on the n x n kernel matrix.
+    loss : {"hinge", "squared_hinge"}, default "hinge"
+        "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
         "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
         `WDSOperator`, in time and memory linear in n.
-    tol : float
+    tol : float, default 1e-6
         "hinge": what SVC calls tol. "squared_hinge": the relative error of alpha, for
         ||alpha - 2 C y max(0, 1 - y s)|| is at least as large as the error of alpha.
-    max_iter : int
-        Of SVC's or Newton's steps; -1 is no limit for SVC and 100 for Newton, who needs about ten.
-        A `ConvergenceWarning` says if it was reached.
-    verbose : bool
+    max_iter : int, default -1
+        Of SVC's or of Newton's steps. -1 means no limit for SVC, and 100 steps for Newton's
+        method, which takes about ten. A `ConvergenceWarning` says if the limit was reached.
+    verbose : bool, default False
         Show progress: a bar (needs tqdm) for "squared_hinge", SVC's own words for "hinge".
 
     Attributes
@@ -61,10 +68,10 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     dual_coef_, intercept_ : ndarray of shape (n_support,) and float
         alpha_i and b.
     kernel_ : dict
-        The kernel that the machine was fitted with, as arguments of `wds_kernel`; `set_params`
+        The kernel that the model was fitted with, as arguments of `wds_kernel`; `set_params`
         changes it only for the next fit.
     weights_ : PositionalWeights
-        The machine unfolded, computed when first asked for.
+        The model unfolded, computed when first asked for.
     n_iter_, n_features_in_ : int
         Steps taken; length of the sequences.
 
@@ -72,8 +79,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from firmlib.strings.svm import WDSClassifier
     >>> X = ["GATTACA", "CATTACC", "GATTAAA", "ACGTACG", "CCGTAGG", "ACGGACC"]
-    >>> machine = WDSClassifier(degree=3, shift=1).fit(X, ["yes"] * 3 + ["no"] * 3)
-    >>> machine.predict(["TATTACA", "ACGTTGG"]).tolist()
+    >>> model = WDSClassifier(degree=3, shift=1).fit(X, ["yes"] * 3 + ["no"] * 3)
+    >>> model.predict(["TATTACA", "ACGTTGG"]).tolist()
     ['yes', 'no']
     """
 
@@ -101,7 +108,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on n sequences, as strings or codes, and n labels of two classes."""
+        """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes."""
         X, y = encode(X, name="X"), column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
@@ -128,7 +135,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """s(x) of every sequence, in time linear in their number and that of support vectors."""
+        """s(x) of every sequence in `X`, in time linear in them and in the support vectors."""
         check_is_fitted(self)
         X = encode(X, name="X")
         if X.shape[1] != self.n_features_in_:
@@ -145,13 +152,13 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         return score
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """The class of every sequence."""
+        """The class of every sequence in `X`."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
     @cached_property
     def weights_(self) -> PositionalWeights:
-        """The machine unfolded into weights of words at positions, computed once for each fit.
+        """The model unfolded into weights of words at positions, computed once for each fit.
 
         Of a normalized kernel they lack the factor 1 / sqrt(k(x, x)) of the sequence scored, and
         the intercept.
@@ -164,7 +171,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     def __getstate__(self) -> dict:
         """Leave the weights out of copies and pickles: large, and soon computed again."""
-        return {name: value for name, value in super().__getstate__().items() if name != "weights_"}
+        state: dict = super().__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name != "weights_"}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -174,20 +182,20 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
+def _fit_hinge(model: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
     K = wds_kernel(X, **kernel)
-    options = {name: getattr(machine, name) for name in ("C", "tol", "max_iter", "verbose")}
+    options = {name: getattr(model, name) for name in ("C", "tol", "max_iter", "verbose")}
     svc = SVC(kernel="precomputed", **options).fit(K, y)
     alpha = np.zeros(len(y))
     alpha[svc.support_] = svc.dual_coef_[0]
     return alpha, float(svc.intercept_[0]), int(svc.n_iter_[0])
 
 
-def _fit_squared_hinge(machine: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
+def _fit_squared_hinge(model: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
     K = WDSOperator(X, **kernel)
-    max_iter = 100 if machine.max_iter == -1 else machine.max_iter
-    options = {"C": machine.C, "tol": machine.tol, "max_iter": max_iter}
-    if not machine.verbose:
+    max_iter = 100 if model.max_iter == -1 else model.max_iter
+    options = {"C": model.C, "tol": model.tol, "max_iter": max_iter}
+    if not model.verbose:
         return _newton(K.__matmul__, y, **options)
     from tqdm import tqdm
 
@@ -220,8 +228,8 @@ def _newton(
     for n_iter in range(max_iter + 1):
         loss = np.maximum(0, 1 - y * (Ka + b))
         target = 2 * C * y * loss
-        size = max(np.linalg.norm(target), np.linalg.norm(a))
-        error = np.linalg.norm(target - a) / size
+        size = max(float(np.linalg.norm(target)), float(np.linalg.norm(a)))
+        error = float(np.linalg.norm(target - a)) / size
         report(f"step {n_iter}, relative error {error:.1e}, {np.count_nonzero(loss)} with a loss")
         if error <= tol:
             return a, b, n_iter
@@ -230,8 +238,8 @@ def _newton(
         atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C)
         da = _ridge(K, y, loss > 0, a, C, atol) - a
         Kda = K(da)
-        db = np.mean((y - Ka - Kda)[loss > 0]) - b
-        t = _line_search(y, C, Ka + b, Kda + db, Ka @ da, da @ Kda)
+        db = float(np.mean((y - Ka - Kda)[loss > 0])) - b
+        t = _line_search(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
         if t == 0:  # the conjugate gradients stopped too early for a descent
             precision /= 10
         a, Ka, b = a + t * da, Ka + t * Kda, b + t * db
@@ -265,7 +273,7 @@ def _ridge(
         return centred(K(out)[active] + z / (2 * C))
 
     m = np.count_nonzero(active)
-    system = LinearOperator((m, m), matvec=product, dtype=float)
+    system = LinearOperator((m, m), matvec=product, dtype=float)  # type: ignore[call-arg]
     z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol)
     out[active] = centred(z)
     return out
@@ -283,10 +291,10 @@ def _line_search(
         return np.maximum(0, 1 - y * (f + t * df))
 
     def slope(t: float) -> float:
-        return linear + t * quadratic - 2 * C * loss(t) @ (y * df)
+        return linear + t * quadratic - 2 * C * float(loss(t) @ (y * df))
 
     before = C * np.sum(loss(0) ** 2)
     change = linear + quadratic / 2 + C * np.sum(loss(1) ** 2) - before
-    if slope(1) <= 0 or change <= 1e-4 * slope(0) + 1e-14 * before:
+    if slope(1) <= 0 or change <= _ARMIJO * slope(0) + _ROUNDING * before:
         return 1.0
-    return brentq(slope, 0, 1) if slope(0) < 0 else 0.0
+    return root_scalar(slope, bracket=(0, 1), method="brentq").root if slope(0) < 0 else 0.0

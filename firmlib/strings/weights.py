@@ -11,8 +11,10 @@ from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
-from firmlib.strings.background import as_codes, words
-from firmlib.strings.kernel import MAX_DEGREE, check_kernel, degree_factors, shift_factors
+from firmlib.strings.alphabet import MAX_LETTERS, encode, windows
+from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
+
+__all__ = ["PositionalWeights"]
 
 DENSE_ENTRIES = 2**25
 """A table of weights up to this size is stored, if it takes hardly more than its sequences."""
@@ -93,7 +95,7 @@ class PositionalWeights:
             a_i. For a normalized kernel, divide by sqrt(k(x_i, x_i)) first.
         degree, shift, shift_weights
             As in `wds_kernel`: they give beta, S and delta.
-        intercept : float
+        intercept : float, default 0.0
             b.
 
         Examples
@@ -103,7 +105,7 @@ class PositionalWeights:
         >>> w.score(["GATT", "GGGG"]).round(3)  # beta is 2/3 and 1/3
         array([1.   , 0.667])
         """
-        X = as_codes("X", X)
+        X = encode(X, name="X")
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
         check_kernel(X.shape[1], degree, shift, shift_weights)
         used = a != 0 if a.any() else slice(1)  # one sequence at least
@@ -122,7 +124,10 @@ class PositionalWeights:
     def from_dict(
         cls, weights: Mapping[tuple[str, int], float], length: int, *, intercept: float = 0.0
     ) -> Self:
-        """Take single weights, ``{(word, position): weight}``."""
+        """Take single `weights`, ``{(word, position): weight}``, of sequences of `length` letters.
+
+        `intercept`, 0 by default, is b.
+        """
         length = check_integer("length", length, 1)
         if not weights:
             raise ValueError("weights is empty; expected {(word, position): weight}")
@@ -130,29 +135,34 @@ class PositionalWeights:
         for key in weights:
             if not (isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str)):
                 raise ValueError(f"weights has the key {key!r}, expected (word, position)")
-            d = check_integer(f"the length of {key[0]!r}", len(key[0]), 1, min(MAX_DEGREE, length))
+            d = check_integer(f"the length of {key[0]!r}", len(key[0]), 1, min(MAX_LETTERS, length))
             check_integer(f"the position of {key[0]!r}", key[1], 0, length - d)
         pieces = []
         entries = sorted((len(y), i, y, w) for (y, i), w in zip(weights, values, strict=True))
         for (d, offset), group in groupby(entries, key=lambda entry: entry[:2]):
             _, _, word, value = zip(*group, strict=True)
-            pieces.append(Pieces(as_codes("weights", word), offset, {d: np.array(value)}))
+            pieces.append(Pieces(encode(word, name="weights"), offset, {d: np.array(value)}))
         return cls(length, {}, pieces, intercept=intercept)
 
     @classmethod
     def from_tables(cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0) -> Self:
-        """Take dense tables, ``{k: array of shape (L - k + 1, 4**k)}``, as `dense` gives them."""
+        """Take dense `tables`, ``{k: array of shape (L - k + 1, 4**k)}``, as `dense` gives them.
+
+        `intercept`, 0 by default, is b.
+        """
         if not tables:
             raise ValueError("tables is empty; expected {k: array of shape (L - k + 1, 4**k)}")
-        length = min(len(table) + check_integer("k", k, 1, 12) - 1 for k, table in tables.items())
-        tables = {
+        length = min(
+            np.shape(table)[0] + check_integer("k", k, 1, 12) - 1 for k, table in tables.items()
+        )
+        checked = {
             k: check_array(f"tables[{k}]", table, 2, (length - k + 1, 4**k))
             for k, table in tables.items()
         }
-        return cls(length, tables, intercept=intercept)
+        return cls(length, checked, intercept=intercept)
 
     def dense(self, k: int) -> np.ndarray:
-        """w_{y,i} for all words of length k <= 12, shape (L - k + 1, 4**k).
+        """w_{y,i} for all words of length `k` <= 12, shape (L - k + 1, 4**k).
 
         Examples
         --------
@@ -166,14 +176,14 @@ class PositionalWeights:
         return np.array(self.columns(k))
 
     def columns(self, d: int, codes: np.ndarray | None = None) -> np.ndarray:
-        """w_{y,i} for the words of length d with these codes, distinct and sorted, or for all."""
+        """w_{y,i} for words of length `d`: those with `codes`, distinct and sorted, or all."""
         if d in self.tables:
             return self.tables[d] if codes is None else self.tables[d][:, codes]
         n, m = self.length - d + 1, 4**d if codes is None else len(codes)
         w = np.zeros((n, m))
         for letters, offset, values in (piece for piece in self.pieces if d in piece.values):
             for rows in gen_batches(len(letters), _BATCH):
-                row, start, column = find(words(letters[rows], d), codes)
+                row, start, column = find(windows(letters[rows], d), codes)
                 np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
         if len(self.smear) == 1:
             return w
@@ -190,10 +200,10 @@ class PositionalWeights:
         return type(self)(self.length, tables, pieces, smear=self.smear)
 
     def at(self, d: int, position: np.ndarray, code: np.ndarray) -> np.ndarray:
-        """w_{y,i} for words of length d one by one; `position` is broadcast to `code`."""
+        """w_{y,i} for words of length `d` one by one; `position` is broadcast to `code`."""
         if d in self.tables:
             return self.tables[d][position, code]
-        known = [words(piece.codes, d).ravel() for piece in self.pieces if d in piece.values]
+        known = [windows(piece.codes, d).ravel() for piece in self.pieces if d in piece.values]
         known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
         *where, which = find(code, known)
         codes, column = np.unique(known[which], return_inverse=True)
@@ -203,13 +213,13 @@ class PositionalWeights:
 
     def score(self, X: Sequence[str] | ArrayLike) -> np.ndarray:
         """s(x) for each sequence in `X`, shape (n,)."""
-        X = as_codes("X", X)
+        X = encode(X, name="X")
         if X.shape[1] != self.length:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
         s = np.full(len(X), self.intercept)
         for d in range(1, self.degree + 1):
             for rows in gen_batches(len(X), _BATCH):
-                code = words(X[rows], d)
+                code = windows(X[rows], d)
                 s[rows] += self.at(d, np.arange(code.shape[1]), code).sum(axis=1)
         return s
 

@@ -1,0 +1,132 @@
+"""`make setup` on a lock of one package: what was there survives whatever happens."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import time
+import zipfile
+from importlib.metadata import distribution
+
+import pytest
+
+from workflow import ROOT
+
+FLIT = distribution("flit_core")  # which installs this folder
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder that needs flit_core alone, found in a folder of wheels and not on the network."""
+    wheels, folder = tmp_path / "wheels", tmp_path / "a folder, größer"
+    wheel = wheels / f"flit_core-{FLIT.version}-py3-none-any.whl"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheel, "w") as zipped:
+        for file in FLIT.files:
+            if file.suffix != ".pyc":
+                zipped.write(FLIT.locate_file(file), str(file))
+    for name in ("workflow/__init__.py", "workflow/setup.py", "firmlib/__init__.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (folder / "requirements.lock").write_text(f"flit-core=={FLIT.version} --hash=sha256:{digest}\n")
+    for name, value in {
+        "NO_INDEX": "1",
+        "FIND_LINKS": wheels.as_uri(),
+        "CONFIG_FILE": os.devnull,
+    }.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    monkeypatch.delenv("MAKEFLAGS", raising=False)
+    return folder
+
+
+def start(folder, *options):
+    return subprocess.Popen(
+        ["make", "setup", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def setup(folder, *options):
+    process = start(folder, *options)
+    out, _ = process.communicate()
+    return process.returncode, out
+
+
+def works(folder):
+    python = folder / ".venv" / "bin" / "python"
+    return subprocess.run([python, "-c", "import flit_core"], check=False).returncode == 0
+
+
+def environments(folder):
+    return sorted(path.name for path in folder.glob(".venv-*"))
+
+
+def test_it_is_made_once_and_survives_a_set_up_that_fails(project):
+    code, out = setup(project)
+    assert code == 0, out
+    assert re.search(r"Setting up \.venv with Python 3\.1\d", out)
+    assert works(project)
+    made = environments(project)
+    assert len(made) == 1
+    # Neither a new time stamp nor one in the future is a reason.
+    for ahead in (1, 3600):
+        os.utime(project / "requirements.lock", (time.time() + ahead,) * 2)
+        os.utime(project / "pyproject.toml", (time.time() + ahead,) * 2)
+        assert "Setting up" not in setup(project)[1]
+    # The lock changes, and what it names cannot be had.
+    lock = (project / "requirements.lock").read_text()
+    with (project / "requirements.lock").open("a") as file:
+        file.write(f"no-such-package==1.0 --hash=sha256:{'0' * 64}\n")
+    code, out = setup(project)
+    assert code != 0
+    assert "The set-up failed; the environment that was there is untouched" in out
+    assert works(project)
+    assert environments(project) == made
+    # The lock as it was needs nothing; with a comment more all is new, and the old one gone.
+    (project / "requirements.lock").write_text(lock)
+    assert "Setting up" not in setup(project)[1]
+    (project / "requirements.lock").write_text(lock + "# a comment\n")
+    assert setup(project)[0] == 0
+    assert works(project)
+    assert len(environments(project)) == 1
+    assert environments(project) != made
+
+
+def test_two_at_once_make_one_and_a_kill_leaves_none_behind(project):
+    killed = start(project)
+    while not environments(project):
+        time.sleep(0.01)
+    os.killpg(killed.pid, 9)
+    killed.communicate()
+    assert not (project / ".venv").exists()
+    both = [start(project), start(project)]
+    outs = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], outs
+    assert sum("Setting up" in out for out in outs) == 1
+    assert sum("Another set-up is at work" in out for out in outs) == 1
+    assert works(project)
+    assert len(environments(project)) == 1
+
+
+def test_a_folder_that_was_moved_is_set_up_again(project):
+    assert setup(project)[0] == 0
+    moved = project.rename(project.with_name("moved"))
+    code, out = setup(moved)
+    assert (code, "Setting up" in out) == (0, True)
+    assert works(moved)
+
+
+@pytest.mark.parametrize("python", ["/nowhere/python3.11", "false"])
+def test_a_python_that_will_not_do_is_refused(project, python):
+    code, out = setup(project, f"PYTHON={python}")
+    assert code != 0
+    assert "Python 3.13 3.12 3.11 is needed" in out
+    assert not environments(project)
