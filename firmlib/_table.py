@@ -42,9 +42,9 @@ class Table:
     ----------
     data : array, sparse matrix, data frame or list of rows
         Kept as it is: a model gets just this.
-    name : str, default="X"
+    name : str, default "X"
         What messages call it.
-    at_least : int, default=2
+    at_least : int, default 2
         The smallest number of rows.
     """
 

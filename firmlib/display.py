@@ -47,16 +47,25 @@ class FirmDisplay:
 
     @classmethod
     def from_result(cls, result: FirmResult) -> Self:
-        """Display importances that were computed already."""
+        """Display importances of a `result` that was computed already."""
         return cls(result)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, features: Any = None, **options: Any) -> Self:
-        """Compute the importances with `firmlib.firm` and display them."""
+        """Compute the importances with `firmlib.firm` and display them.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, callable X -> (n,), or array of shape (n,)
+            This and what follows as for `firm`.
+        X : array, sparse matrix or data frame of shape (n, d)
+        features : columns, callables, dict or table, default None
+        **options
+        """
         return cls(firm(estimator, X, features, **options))
 
     def plot(self, ax: Axes | None = None, *, n: int = 30) -> Self:
-        """Draw the `n` most important features."""
+        """Draw the `n` most important features into `ax`, by default into a new figure."""
         table = self.result.to_frame().head(check_integer("n", n, 1))[::-1]
         Q, low, high = (table[name].to_numpy() for name in ("importance", "ci_low", "ci_high"))
         ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
@@ -91,20 +100,29 @@ class ConditionalScoreDisplay:
 
     @classmethod
     def from_result(cls, result: FirmResult, name: str) -> Self:
-        """Display one curve of a result."""
+        """Display the curve of the feature `name` of a `result`."""
         if name not in result.curves:
             raise ValueError(f"name={name!r} is unknown; expected one of {result.feature_names}")
         return cls(result.curves[name], name)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
-        """Compute the curve with `firmlib.conditional_expected_score` and display it."""
+        """Compute the curve with `firmlib.conditional_expected_score` and display it.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, callable X -> (n,), or array of shape (n,)
+            This and what follows as for `conditional_expected_score`.
+        X : array, sparse matrix or data frame of shape (n, d)
+        feature : column name or position, callable X -> (n,), or array of shape (n,)
+        **options
+        """
         name = f"x{feature}" if isinstance(feature, int) else getattr(feature, "__name__", feature)
         curve = conditional_expected_score(estimator, X, feature, **options)
         return cls(curve, name if isinstance(name, str) else "feature value $t$")
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve.
+        """Draw the curve into `ax`, by default into a new figure.
 
         In red q_f, with two standard errors to both sides; in orange the mean score, with Q_f to
         both sides; in grey beneath how the feature is distributed.
@@ -154,7 +172,15 @@ class ConditionalScoreDisplay:
 
 
 def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
-    """Draw q_f of the `n` most important features side by side, on one scale of scores.
+    """Draw q_f of the most important features side by side, on one scale of scores.
+
+    Parameters
+    ----------
+    result : FirmResult
+    n : int, default 12
+        How many.
+    columns : int, default 4
+        How many in a row.
 
     Examples
     --------

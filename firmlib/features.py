@@ -237,7 +237,7 @@ class Pairs:
     kind : {"product", "conjunction", "xor"}
         Of each pair the product, the conjunctions of either value of the one with either value
         of the other (two values only), or whether they differ.
-    columns : sequence of columns or of features, default=None
+    columns : sequence of columns or of features, default None
         Columns by name or position, features such as `threshold`. All columns by default.
 
     Examples
@@ -263,7 +263,7 @@ class Pairs:
         check_option("kind", self.kind, ("product", "conjunction", "xor"))
 
     def parts(self, table: Table) -> list[Feature]:
-        """Return what is paired, two features or more."""
+        """Return what is paired of the columns of a `table`, two features or more."""
         some = range(table.width) if self.columns is None else self.columns
         parts = [f if callable(f) else _column_of(table, f) for f in some]
         parts = [f if isinstance(f, Feature) else _wrapped(f) for f in parts]
@@ -273,7 +273,7 @@ class Pairs:
         return parts
 
     def features(self, X: Any) -> list[Feature]:
-        """Return each pair as a function of X."""
+        """Return each pair as a function of tables like `X`."""
         table = Table.of(X)
         pairs = combinations(self.parts(table), 2)
         if self.kind != "conjunction":

@@ -48,40 +48,40 @@ def firm(
         The score s; see `firmlib.scores.as_score`. Labels count as scores.
     X : array, sparse matrix or data frame of shape (n, d)
         Rows from the distribution of the inputs. The model gets them as they are.
-    features : columns, callables, dict or table, default=None
+    features : columns, callables, dict or table, default None
         Strings and integers are columns; a callable X -> (n,), such as those of
         `firmlib.features`, is a feature; a dict names features, and a list of columns in it is a
         group, ``{"size": ["radius", "area"]}``, with the importance sd of E[s | all of them];
         ready values come as a table (n, m), or as arrays under a name in a dict.
         `firmlib.features.Pairs` stands for all pairs. None means all columns. Features need not
         be known to the model.
-    method : {"auto", "discrete", "binned", "slope"}, default="auto"
+    method : {"auto", "discrete", "binned", "slope"}, default "auto"
         "discrete" takes the mean score on each level of the feature, "binned" in about sqrt(n)
         bins of equal frequency (finer at the ends) that never split ties. "auto" is "discrete"
         where a feature has at most about sqrt(n) levels and "binned" elsewhere. "slope" is the
         paper's linear regression: the slope of s on f times sd(f), and no more than the linear
         part of Q_f.
-    rows : {"auto", "sample", "population"}, default="auto"
+    rows : {"auto", "sample", "population"}, default "auto"
         What the rows are. As a "sample" they stand for a larger population: the variance of the
         means overstates that of q_f, and is corrected (by a U-statistic); weights count how
         often a row was seen. As a "population" the rows *are* the distribution (a truth table,
         all sequences, a product grid) and the variance of the means is Q_f^2 itself; weights
         are probabilities, up to scale. "auto" is "sample".
-    response_method : str, default="auto"
+    response_method : str, default "auto"
         What an estimator is asked; see `firmlib.scores.as_score`.
-    target : label or column, default=None
+    target : label or column, default None
         The class or output that is meant; see `firmlib.scores.as_score`.
-    n_bins : int or "auto", default="auto"
+    n_bins : int or "auto", default "auto"
         Number of bins, and the largest number of levels that "auto" calls discrete.
-    sample_weight : array of shape (n,), default=None
+    sample_weight : array of shape (n,), default None
         A weight k is the same as the row k times; by default all are 1.
-    feature_names : sequence of str, default=None
+    feature_names : sequence of str, default None
         Names to use instead; pairs keep theirs.
-    standardize : bool, default=False
+    standardize : bool, default False
         Divide the score by its standard deviation first; to the intervals that counts as known.
-    confidence_level : float, default=0.95
+    confidence_level : float, default 0.95
         Of the intervals.
-    n_jobs : int, default=None
+    n_jobs : int, default None
         Threads over the features, one by default; the answer does not depend on it.
 
     Returns
@@ -171,9 +171,9 @@ def firm_by_class(
     ----------
     estimator : fitted classifier
     X : array, sparse matrix or data frame of shape (n, d)
-    features : columns, callables, dict or table, default=None
+    features : columns, callables, dict or table, default None
         As for `firm`.
-    response_method : str, default="auto"
+    response_method : str, default "auto"
         As for `firm`.
     **options
         As for `firm`.
@@ -226,13 +226,13 @@ def conditional_expected_score(
     score : fitted estimator, callable X -> (n,), or array of shape (n,)
     X : array, sparse matrix or data frame of shape (n, d)
     feature : column name or position, callable X -> (n,), or array of shape (n,)
-    method : {"auto", "discrete", "binned", "slope"}, default="auto"
+    method : {"auto", "discrete", "binned", "slope"}, default "auto"
         This and what follows as for `firm`.
-    rows : {"auto", "sample", "population"}, default="auto"
-    response_method : str, default="auto"
-    target : label or column, default=None
-    n_bins : int or "auto", default="auto"
-    sample_weight : array of shape (n,), default=None
+    rows : {"auto", "sample", "population"}, default "auto"
+    response_method : str, default "auto"
+    target : label or column, default None
+    n_bins : int or "auto", default "auto"
+    sample_weight : array of shape (n,), default None
 
     Returns
     -------

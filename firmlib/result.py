@@ -195,9 +195,9 @@ class FirmResult:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
+        ax : matplotlib Axes, default None
             Where to draw; by default in a new figure.
-        n : int, default=30
+        n : int, default 30
             How many.
         """
         from firmlib.display import FirmDisplay  # matplotlib is an extra
@@ -209,9 +209,9 @@ class FirmResult:
 
         Parameters
         ----------
-        n : int, default=12
+        n : int, default 12
             How many.
-        columns : int, default=4
+        columns : int, default 4
             How many in a row.
         """
         from firmlib.display import plot_curves

@@ -40,10 +40,10 @@ def as_score(
         have the index of `X`.
     X : array or data frame with n rows
         Handed to the estimator or callable as it is.
-    response_method : str, default="auto"
+    response_method : str, default "auto"
         What an estimator is asked: "decision_function", "predict_proba", "predict" or
         "score_samples". "auto" takes the first of these that it has.
-    target : label, column or (column, label), default=None
+    target : label, column or (column, label), default None
         The class whose score is meant (the second of two by default), the cluster, or the column
         of a multi-output prediction; for a classifier with several outputs, the output and its
         class.
@@ -70,7 +70,7 @@ def class_scores(estimator: Any, X: Any, *, response_method: str = "auto") -> di
     ----------
     estimator : fitted classifier
     X : array or data frame with n rows
-    response_method : str, default="auto"
+    response_method : str, default "auto"
         As for `as_score`.
 
     Returns

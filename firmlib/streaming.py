@@ -189,22 +189,22 @@ class StreamingFirm:
 
     Parameters
     ----------
-    n_bins : int or "auto", default="auto"
+    n_bins : int or "auto", default "auto"
         Number of bins of a feature with many values; "auto" is the square root of the number of
         rows they are found from, since nobody knows how many will come. Give more to a long
         stream: 100 bins understate the importance of a normal feature in a linear score by
         up to 0.1 %, 1000 bins by 0.01 %.
-    bins : mapping of str to Bins, default=None
+    bins : mapping of str to Bins, default None
         The `bins` of another `StreamingFirm`. Parts to be merged must have the same.
-    feature_names : sequence of str, default=None
+    feature_names : sequence of str, default None
         Names to use instead of those of the columns, which are then told by position.
-    method : {"auto", "discrete", "binned"}, default="auto"
+    method : {"auto", "discrete", "binned"}, default "auto"
         As for `firm`. The slope needs no bins and is not offered here.
-    rows : {"auto", "sample", "population"}, default="auto"
+    rows : {"auto", "sample", "population"}, default "auto"
         As for `firm`: "auto" is "sample".
-    confidence_level : float, default=0.95
+    confidence_level : float, default 0.95
         Of the intervals.
-    first_rows : int, default=10_000
+    first_rows : int, default 10_000
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
         `firm`. Hence the first rows should be a random sample of all, or give `bins` from one.
@@ -298,7 +298,7 @@ class StreamingFirm:
             leading ones, until there are bins), and no more than the sums is sent.
         s : array of shape (n,)
             Scores of these rows. Beside partitions of F of unknown length, of dask, in as many.
-        sample_weight : array of shape (n,), default=None
+        sample_weight : array of shape (n,), default None
             A weight k is the same as the row k times; by default all are 1.
 
         Returns

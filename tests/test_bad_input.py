@@ -169,7 +169,7 @@ SCORES = {
     ),
     "expansion of a forest": (
         lambda: KernelExpansion.from_estimator(RandomForestClassifier()),
-        "^estimator=RandomForestClassifier.* is no fitted kernel machine",
+        "^estimator=RandomForestClassifier.* is no fitted kernel model",
     ),
 }
 
