@@ -1,6 +1,7 @@
 # The front door. Everything runs in .venv, made here from requirements.lock; nothing but pip's
 # cache is written outside this folder.
 BIN := .venv/bin
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses auto --dist loadscope
 PYTHONS := 3.13 3.12 3.11
 version = "%d.%d" % __import__("sys").version_info[:2]
 supported = -c 'exit($(version) not in "$(PYTHONS)".split())' 2> /dev/null
@@ -25,7 +26,7 @@ export PYTHONNOUSERSITE := 1
 export PYTHONUTF8 := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce sweep accept test test-strange test-kill test-slurm test-browser mutants bench lint format lab site archive pdf lock clean
+.PHONY: help setup reproduce sweep accept test test-slow test-strange test-kill test-slurm test-browser mutants bench lint format lab site archive pdf lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -47,11 +48,16 @@ accept: $(READY)  ## take over what reproduce made, README's table of claims inc
 	@$(BIN)/python -m workflow.accept
 	@$(BIN)/python -m workflow.manifest
 
-test: $(READY)  ## test firmlib and the notebooks' outputs
+test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as there are cores
 	@rm -rf build/test
-	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(BIN)/python -m pytest -q --nbval --nbval-current-env \
-	  --nbval-sanitize-with=tests/sanitize.cfg --nbval-cell-timeout=300 -o filterwarnings=default notebooks
-	FIRMLIB_FRESH="$(CURDIR)/build/test" $(BIN)/python -m pytest -q
+	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(PYTEST) -o addopts= -o filterwarnings=default \
+	  --no-loadscope-reorder --nbval --nbval-current-env --nbval-sanitize-with=tests/sanitize.cfg \
+	  --nbval-cell-timeout=300 notebooks
+	FIRMLIB_FRESH="$(CURDIR)/build/test" $(PYTEST)
+
+test-slow: $(READY)  ## the tests that simulate for long, and more examples of the invariances
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m slow
+	HYPOTHESIS_PROFILE=long $(PYTEST) $$(grep -l hypothesis tests/test_*.py)
 
 test-strange: $(READY)  ## odd surroundings: folder names, failing set-ups; says what it skips
 	$(BIN)/python -m pytest -q tests/strange

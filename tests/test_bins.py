@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib import _bins, firm
@@ -63,7 +63,6 @@ def test_bins_on_a_grid_say_the_same_as_sorted_ones(name, monkeypatch):
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 100), st.floats(-100, 100))
-@settings(max_examples=20, deadline=None)
 def test_unit_and_order_of_rows_hardly_matter(seed, unit, shift):
     rng = np.random.default_rng(seed)
     f = rng.normal(size=4096)

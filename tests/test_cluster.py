@@ -60,6 +60,7 @@ def test_an_error_on_a_worker_is_told_here(client):
         StreamingFirm(first_rows=100).partial_fit(da.from_array(bad, chunks=(500, 5)), S)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(client, tmp_path):
     pids = client.run(os.getpid).values()
     table = da.from_array(F, chunks=(100, 5)).map_blocks(slowly, tmp_path, meta=np.empty((0, 5)))

@@ -54,6 +54,7 @@ UNBIASED = {  # Pr(level), q(level), sd of the score given the level
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "q", "sd"), UNBIASED.values(), ids=UNBIASED.keys())
 def test_sample_variance_is_unbiased_and_the_plug_in_is_not(p, q, sd):
     rng = np.random.default_rng(7)

@@ -51,6 +51,7 @@ def test_ishigami_pairs_with_an_interaction():
     assert set(result.curves) == {"x0", "x2"}
 
 
+@pytest.mark.slow
 def test_a_group_that_tells_nothing():
     rng = np.random.default_rng(2)
     pvalues, variances = [], []

@@ -41,6 +41,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("method", ["auto", "slope"])
 def test_standard_error_is_the_spread_over_samples(case, method):
+    if method == "slope" and case == "curved":
+        pytest.skip("its slope is 0, where the error is an upper bound")
     rng = np.random.default_rng(1)
     found, errors = [], []
     for _ in range(300):
@@ -51,8 +53,6 @@ def test_standard_error_is_the_spread_over_samples(case, method):
         result = firm(s, X[:, :1], method=method, rows="sample")
         found.append(abs(result.importances[0]))
         errors.append(result.standard_error[0])
-    if method == "slope" and case == "curved":
-        pytest.skip("its slope is 0, where the error is an upper bound")
     np.testing.assert_allclose(np.mean(errors), np.std(found), rtol=0.15)
 
 

@@ -6,12 +6,10 @@ them is exact and no tie appears or vanishes by rounding.
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from firmlib import firm
-
-examples = settings(deadline=None, max_examples=40, derandomize=True)
 
 OPTIONS = [
     {"method": "auto", "rows": "sample"},
@@ -62,7 +60,6 @@ def slope_is_zero(sample):
 
 
 @every_option
-@examples
 @given(sample=samples(), shift=st.integers(-(2**20), 2**20))
 def test_shifting_a_feature_changes_nothing(options, sample, shift):
     s, f, w = sample
@@ -70,7 +67,6 @@ def test_shifting_a_feature_changes_nothing(options, sample, shift):
 
 
 @every_option
-@examples
 @given(sample=samples(), scale=st.sampled_from([3, 1000, 2.0**-30, 2.0**60, 0.75]))
 def test_stretching_a_feature_changes_nothing(options, sample, scale):
     s, f, w = sample
@@ -78,7 +74,6 @@ def test_stretching_a_feature_changes_nothing(options, sample, scale):
 
 
 @pytest.mark.parametrize("options", OPTIONS[:-1], ids=str)
-@examples
 @given(sample=samples())
 def test_any_increasing_function_of_a_feature_leaves_levels_and_bins_alone(options, sample):
     s, f, w = sample
@@ -87,7 +82,6 @@ def test_any_increasing_function_of_a_feature_leaves_levels_and_bins_alone(optio
 
 
 @pytest.mark.parametrize("method", ["discrete", "slope"])
-@examples
 @given(sample=samples(), scale=st.sampled_from([-1, -3, -(2.0**-30)]))
 def test_turning_a_feature_around_flips_the_sign(method, sample, scale):
     s, f, w = sample
@@ -96,7 +90,6 @@ def test_turning_a_feature_around_flips_the_sign(method, sample, scale):
     assert_close(measure((s, f * scale, w), options), measure(sample, options), factor)
 
 
-@examples
 @given(s=st.lists(st.integers(-8, 8), min_size=24, max_size=24), seed=st.integers(0, 99))
 def test_turning_a_binned_feature_around_flips_the_sign(s, seed):
     """24 values in 4 bins: none lies on an edge, where turning around would move it."""
@@ -108,7 +101,6 @@ def test_turning_a_binned_feature_around_flips_the_sign(s, seed):
 
 
 @every_option
-@examples
 @given(sample=samples(), data=st.data())
 def test_the_order_of_rows_does_not_matter(options, sample, data):
     order = data.draw(st.permutations(range(len(sample[0]))))
@@ -118,7 +110,6 @@ def test_the_order_of_rows_does_not_matter(options, sample, data):
 
 @pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 @every_option
-@examples
 @given(sample=samples(), data=st.data())
 def test_a_weight_may_be_split_among_equal_rows(options, sample, data):
     s, f, w = sample
@@ -128,7 +119,6 @@ def test_a_weight_may_be_split_among_equal_rows(options, sample, data):
 
 
 @every_option
-@examples
 @given(sample=samples())
 def test_integer_weights_are_repetition(options, sample):
     s, f, w = sample
@@ -137,7 +127,6 @@ def test_integer_weights_are_repetition(options, sample):
 
 
 @pytest.mark.parametrize("method", ["auto", "discrete", "binned", "slope"])
-@examples
 @given(sample=samples(), scale=st.sampled_from([0.125, 3, 2.0**30, 2.0**-30]))
 def test_the_scale_of_weights_does_not_matter_to_a_population(method, sample, scale):
     s, f, w = sample
@@ -146,7 +135,6 @@ def test_the_scale_of_weights_does_not_matter_to_a_population(method, sample, sc
 
 
 @every_option
-@examples
 @given(sample=samples(), constant=st.integers(-1000, 1000))
 def test_a_constant_added_to_the_score_changes_nothing(options, sample, constant):
     s, f, w = sample
@@ -154,7 +142,6 @@ def test_a_constant_added_to_the_score_changes_nothing(options, sample, constant
 
 
 @every_option
-@examples
 @given(sample=samples(), factor=st.sampled_from([2, 0.75, -1, -3, 100]))
 def test_importances_scale_with_the_score(options, sample, factor):
     s, f, w = sample
@@ -164,7 +151,6 @@ def test_importances_scale_with_the_score(options, sample, factor):
 
 
 @pytest.mark.parametrize("method", ["discrete", "binned", "slope"])
-@examples
 @given(sample=samples(min_size=2))
 def test_a_population_importance_is_at_most_the_sd_of_the_score(method, sample):
     s, _, w = sample
@@ -174,7 +160,6 @@ def test_a_population_importance_is_at_most_the_sd_of_the_score(method, sample):
     assert abs(result.standardized[0]) <= 1 + 1e-12
 
 
-@examples
 @given(sample=samples(min_size=2))
 def test_the_slope_is_at_most_the_importance(sample):
     """Regression explains no more than the conditional mean."""
@@ -183,7 +168,6 @@ def test_the_slope_is_at_most_the_importance(sample):
     assert slope.variance[0] <= full.variance[0] * (1 + 1e-9) + 1e-15
 
 
-@examples
 @given(sample=samples(min_size=2))
 def test_coarser_features_explain_less(sample):
     s, f, w = sample
@@ -193,7 +177,6 @@ def test_coarser_features_explain_less(sample):
 
 
 @every_option
-@examples
 @given(sample=samples())
 def test_importances_are_finite_and_signed_roots(options, sample):
     result = measure(sample, options)

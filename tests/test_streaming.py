@@ -4,7 +4,6 @@ import copy
 import pickle
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from random import Random
 
@@ -14,15 +13,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from firmlib import StreamingFirm, firm
 from firmlib._bins import Bins
 from firmlib.streaming import MAX_LEVELS
-
-examples = settings(deadline=None, max_examples=60, derandomize=True)
 
 rng = np.random.default_rng(11)
 N = 3000
@@ -109,11 +106,9 @@ def test_few_rows_in_any_chunks_equal_firm(n):
 def test_rows_one_by_one():
     stream, bins = StreamingFirm(first_rows=200), whole().bins
     other = StreamingFirm(bins=bins)
-    start = time.perf_counter()
     for i in range(600):
         stream.partial_fit(F[i : i + 1], S[i : i + 1])
         other.partial_fit(F[i : i + 1], S[i : i + 1])
-    assert time.perf_counter() - start < 20
     first = StreamingFirm(first_rows=200).partial_fit(F[:200], S[:200])
     assert_same(stream.result(), first.partial_fit(F[200:600], S[200:600]).result())
     assert_same(other.result(), StreamingFirm(bins=bins).partial_fit(F[:600], S[:600]).result())
@@ -122,7 +117,6 @@ def test_rows_one_by_one():
 # In parts
 
 
-@examples
 @given(
     cuts=st.lists(st.integers(0, N), max_size=12),
     random=st.randoms(use_true_random=False),
@@ -148,7 +142,6 @@ def firm_with(bins, s, weights):
     return StreamingFirm(bins=bins).partial_fit(F, s, weights).result()
 
 
-@examples
 @given(
     data=st.lists(
         st.tuples(st.integers(-9, 9), st.integers(-3, 3), st.integers(0, 3), st.integers(0, 4)),
@@ -276,7 +269,6 @@ def test_pickles():
 # Levels that appear later, and values out of range
 
 
-@examples
 @given(random=st.randoms(use_true_random=False), first=st.integers(2, 300))
 def test_levels_that_appear_later_get_their_own_bins(random, first):
     """Whatever was seen first, and in whatever order, it is the mean on each level."""
@@ -291,7 +283,6 @@ def test_levels_that_appear_later_get_their_own_bins(random, first):
     assert_same(result, firm(S[:2000], f))
 
 
-@examples
 @given(random=st.randoms(use_true_random=False))
 def test_too_many_levels_are_binned_at_the_first_ones(random):
     f = np.r_[[0.0, 1, 2] * 20, np.linspace(-1, 4, N - 60)][:, None]
@@ -325,7 +316,6 @@ def test_values_out_of_range_fall_into_the_outermost_bins(n):
     np.testing.assert_array_equal(after.n - before.n, [1, *[0] * (len(before.n) - 2), 2])
 
 
-@examples
 @given(
     first=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=40, unique=True),
     f=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib.strings.alphabet import decode, encode, index_word, read_fasta, word_index
@@ -52,7 +52,6 @@ def test_every_kind_of_sequences(seqs):
         lambda n: st.lists(st.text("ACGTacgt", min_size=n, max_size=n), min_size=1, max_size=5)
     )
 )
-@settings(deadline=None, derandomize=True)
 def test_decode_is_the_inverse(seqs):
     assert decode(encode(seqs)) == [s.upper() for s in seqs]
     np.testing.assert_array_equal(encode(decode(encode(seqs))), encode(seqs))

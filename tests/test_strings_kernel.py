@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib import _checks
@@ -10,7 +10,6 @@ from firmlib.strings.alphabet import decode, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.operator import WDSOperator
 
-examples = settings(deadline=None, max_examples=60, derandomize=True)
 both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
 
 
@@ -129,7 +128,6 @@ def kernels(draw):
     }
 
 
-@examples
 @given(kernels(), st.permutations("ACGT"))
 def test_invariances(case, letters):
     seqs, options = case
@@ -143,7 +141,6 @@ def test_invariances(case, letters):
         np.testing.assert_array_equal(wds_kernel(same, **options), K)
 
 
-@examples
 @given(kernels())
 def test_further_shifts_only_add(case):
     seqs, options = case
@@ -151,7 +148,6 @@ def test_further_shifts_only_add(case):
     assert (wds_kernel(seqs, **options, normalize=False) >= less).all()
 
 
-@examples
 @given(kernels(), st.booleans(), st.lists(st.floats(-9, 9), min_size=9, max_size=9))
 def test_product_without_the_matrix(case, normalize, v):
     seqs, options = case

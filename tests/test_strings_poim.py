@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib import firm
@@ -198,7 +198,6 @@ WORDS = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(u=WORDS, v=WORDS, scale=st.floats(-3, 3), k=st.integers(1, 5), order=st.integers(0, 2))
 def test_linear_in_the_weights(u, v, scale, k, order):
     background = random_chain(np.random.default_rng(order), order, 6)
@@ -207,7 +206,6 @@ def test_linear_in_the_weights(u, v, scale, k, order):
     np.testing.assert_allclose(Q, Qu + scale * Qv, rtol=1e-9, atol=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
 @given(w=WORDS, k=st.integers(1, 5))
 def test_the_intercept_does_not_matter_and_order_0_is_a_product(w, k):
     probs = [0.1, 0.2, 0.3, 0.4]
