@@ -110,7 +110,7 @@ def main() -> int:
 def done(folder: Path) -> set[str]:
     """Return the i of all points that are finished."""
     index = folder / "tiny" / "index.json"
-    points = json.loads(index.read_text()) if index.exists() else {}
+    points = json.loads(index.read_text())["points"] if index.exists() else {}
     finished = {path.parts[-3] for path in folder.glob("tiny/points/*/notebooks/*.ipynb")}
     return {str(point["i"]) for name, point in points.items() if name in finished}
 

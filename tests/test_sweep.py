@@ -104,6 +104,22 @@ def test_a_point_keeps_its_name_when_the_grid_grows(grid):
         ("parameters: {n: [1]}\nskip:\n- n == 1", 3, "no point is left"),
         ("parameters: {n: [1]}\nmetrics: [rank, auc]", 3, "tiny never records 'auc'"),
         ("parameters: {n: [1]}\nmetric: [rank]", 3, "'metric' is unknown; expected one of"),
+        ("parameters:\n  n: {range: [1, 10000000000]}", 3, "has more than 1000000 values"),
+        ("parameters:\n  C: {range: [0, 1, 1.0e-300]}", 3, "has more than 1000000 values"),
+        ("parameters:\n  C: {range: [0, .inf]}", 3, "has more than 1000000 values"),
+        ("parameters:\n  C: {log_range: [1, .inf, 3]}", 3, "is no range"),
+        ("parameters:\n  C: {log_range: [1, 2, 100000000000]}", 3, "is no range"),
+        ("parameters:\n  C: [1.0, .inf]", 3, "C=inf must be finite"),
+        ("parameters:\n  C: .nan", 3, "C=nan must be finite"),
+        (f"parameters:\n  C: 1{'0' * 400}", 3, "is int, expected float"),
+        ("parameters: {n: 1}\nseeds: 100000000000", 3, "must be a whole number from 1 to 1000000"),
+        ("parameters: {n: [1]}\nskip:\n- n > 9**9**9", 4, "may only compare and calculate"),
+        ("parameters: {n: [1]}\nskip:\n- n > 1 << 99999999", 4, "may only compare and calc"),
+        ("parameters: {n: [1]}\nskip:\n- name * n == name", 4, "calculate with numbers"),
+        ("parameters: {n: [1]}\nskip:\n- name == 'a' * 99999999999", 4, "calculate with numbers"),
+        ("a: &a [1]\nparameters: {n: *a}", 3, r"write \*a out"),
+        ("parameters: &a\n  n: *a", 3, r"write \*a out"),
+        ("parameters:\n  ? [n, C]\n  : 1", 3, "expected a name before the colon"),
         ("parameters:\n  n: {range: [1, 101]}\n  seed: {range: [1, 100]}", 2, "10100 points; add"),
     ],
 )  # fmt: skip
@@ -125,6 +141,17 @@ def test_files_that_are_no_grid_are_refused(grid):
     path = grid("parameters: {n: 1}").path
     path.write_text("\nnotebook: x")
     with pytest.raises(ValueError, match=r"g.yaml:2: no notebook 'x'; there are tiny"):
+        Grid(path, path.parent)
+    for name in (
+        "../tiny",
+        f"{path.parent}/tiny",
+        "sub/../tiny",
+    ):  # what is outside is not executed
+        path.write_text(f"notebook: {name}")
+        with pytest.raises(ValueError, match=r"g.yaml:1: no notebook .*; there are tiny"):
+            Grid(path, path.parent)
+    path.write_text("[" * 5000 + "]" * 5000)
+    with pytest.raises(ValueError, match="nested too deeply"):
         Grid(path, path.parent)
 
 

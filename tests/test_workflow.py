@@ -2,6 +2,8 @@
 
 import fcntl
 import json
+import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -15,6 +17,8 @@ claims.record("2.3-variance", True, finding="x = 1")"""
 
 @pytest.fixture
 def compendium(tmp_path, monkeypatch):
+    tmp_path = tmp_path / "a folder, größer"
+    tmp_path.mkdir()
     build = tmp_path / "build"
     for module in (reproduce, accept):
         monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -54,7 +58,7 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert "1 confirmed    yes" in out
     assert "agrees with what is committed" in out
 
-    (compendium / "build" / "runs" / "03_tiny" / "claims" / "2.3-variance.json").unlink()
+    (compendium / "build" / "runs" / "03_tiny" / "run.json").write_text('{"status": "do')
     assert reproduce.main(force=False) == 0
     assert "1 notebooks executed" in capsys.readouterr().out
     assert reproduce.main(force=True) == 0
@@ -72,7 +76,9 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
 def test_a_failing_notebook_is_named_and_not_accepted(compendium, capsys):
     write(compendium, GOOD, "raise ValueError('no such thing')")
     assert reproduce.main() == 1
-    assert "03_tiny: failed in cell 1: ValueError: no such thing" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "03_tiny: failed in cell 1: ValueError: no such thing; its traceback: " in out
+    assert "no such thing" in Path(re.search("traceback: (.*)", out)[1]).read_text()
     with pytest.raises(SystemExit, match="a notebook failed"):
         accept.main()
     (compendium / "build" / "summary.json").unlink()
@@ -80,11 +86,25 @@ def test_a_failing_notebook_is_named_and_not_accepted(compendium, capsys):
         accept.main()
 
 
+def test_a_truncated_notebook_is_named(compendium):
+    notebook = compendium / "notebooks" / "03_tiny.ipynb"
+    notebook.write_text(notebook.read_text()[:-30])
+    with pytest.raises(SystemExit, match=r"03_tiny.ipynb is no notebook .*git checkout"):
+        reproduce.main()
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "many"])
+def test_jobs_that_are_none_are_refused(compendium, monkeypatch, jobs):
+    monkeypatch.setenv("JOBS", jobs)
+    with pytest.raises(SystemExit, match=f"JOBS='{jobs}' must be a whole number, at least 1"):
+        reproduce.main()
+
+
 def test_one_run_at_a_time(compendium, tmp_path):
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="in use by another run"):
-            engine.start(reproduce.SNAKEFILE, tmp_path, [])
+            engine.start(reproduce.SNAKEFILE, tmp_path, tmp_path / "runs", [])
 
 
 def test_tidy_joins_streams_and_drops_time_stamps():

@@ -1,10 +1,12 @@
 """Run Snakemake with its log in a file and one readable line of progress on the screen."""
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -21,10 +23,13 @@ OPTIONS = [
 
 def source(notebook: Path, folder: Path) -> Path:
     """Write a notebook without its outputs to `folder`, unless it is there: what a run rests on."""
-    content = json.loads(notebook.read_text())
-    for cell in content["cells"]:
-        if cell["cell_type"] == "code":
-            cell |= {"outputs": [], "execution_count": None}
+    try:
+        content = json.loads(notebook.read_text())
+        for cell in content["cells"]:
+            if cell["cell_type"] == "code":
+                cell |= {"outputs": [], "execution_count": None}
+    except (ValueError, KeyError, TypeError) as error:
+        sys.exit(f"{notebook} is no notebook ({error}); git checkout brings the committed one back")
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     return _update(folder / notebook.name, text)
 
@@ -47,10 +52,11 @@ def _update(path: Path, text: str) -> Path:
 
 
 def state(folder: Path) -> dict:
-    """Return how a run went or goes; nothing if there was none."""
+    """Return how a run went or goes; nothing if there was none, or if what it left is corrupt."""
     try:
-        return json.loads((folder / "run.json").read_text())
-    except FileNotFoundError:
+        run = json.loads((folder / "run.json").read_text())
+        return run if run["status"] in ("running", "failed", "done") and "seconds" in run else {}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}
 
 
@@ -61,8 +67,22 @@ def write(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def start(snakefile: Path, folder: Path, options: list[str]) -> subprocess.Popen:
-    """Start Snakemake in `folder`; everything it writes goes there."""
+def jobs(text: str | None) -> int:
+    """Return how many notebooks run at a time: what $JOBS says, by default one for each core."""
+    if not text:
+        return os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        sys.exit(f"JOBS={text!r} must be a whole number, at least 1")
+    return int(text)
+
+
+def plain(path: Path) -> str:
+    """Return a path in which papermill finds no parameters to put in."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def start(snakefile: Path, folder: Path, runs: Path, options: list[str]) -> subprocess.Popen:
+    """Start Snakemake in `folder`; everything it writes goes there, what is run to `runs`/NAME."""
     folder.mkdir(parents=True, exist_ok=True)
     caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
     with (folder / "lock").open("w") as lock, (folder / "snakemake.log").open("a") as log:
@@ -71,6 +91,9 @@ def start(snakefile: Path, folder: Path, options: list[str]) -> subprocess.Popen
         except BlockingIOError:
             sys.exit(f"{folder} is in use by another run; wait for its end, or end it.")
         log.truncate(0)
+        for run in runs.glob("*"):
+            if not state(run):  # nobody knows how it went, so that it must run again
+                shutil.rmtree(run)
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", "snakemake", "--snakefile", snakefile),
@@ -81,16 +104,16 @@ def start(snakefile: Path, folder: Path, options: list[str]) -> subprocess.Popen
             stdin=subprocess.DEVNULL,
             pass_fds=[lock.fileno()],
             cwd=ROOT,
-            env=os.environ | caches,
+            env=os.environ | caches | {"PYTHONUTF8": "1"},
         )
 
 
-def follow(snakemake: subprocess.Popen, folder: Path, runs: Path) -> int:
+def follow(snakemake: subprocess.Popen, folder: Path, runs: Path, began: float) -> int:
     """Show progress until Snakemake ends; return how many runs it wanted, or exit if it broke.
 
-    A run tells how it goes in `runs`/NAME/run.json.
+    A run tells how it goes in `runs`/NAME/run.json, which is newer than `began`.
     """
-    log, began = folder / "snakemake.log", time.time()
+    log = folder / "snakemake.log"
     total, shown = 0, ""
     try:
         while not ended(snakemake):
@@ -129,12 +152,19 @@ def recent(runs: Path, began: float) -> list[dict]:
     """Return how runs go that have moved since `began`."""
     states = []
     for path in sorted(runs.glob("*/run.json")):
-        try:
-            if path.stat().st_mtime >= began - 1:
-                states.append({"name": path.parent.name} | json.loads(path.read_text()))
-        except FileNotFoundError:  # it starts over just now
-            continue
+        run = state(path.parent)
+        with contextlib.suppress(FileNotFoundError):  # it starts over just now
+            if run and path.stat().st_mtime >= began - 1:  # clocks of files are coarse
+                states.append({"name": path.parent.name} | run)
     return states
+
+
+def failure(folder: Path) -> str:
+    """Return what went wrong in a run, and where its traceback is."""
+    run, failed = state(folder), folder / "failed.ipynb"
+    where = f"cell {run['cell']}: " if run["cell"] != "" else ""
+    seen = f"; its traceback: {failed}" if failed.exists() else ""
+    return f"failed in {where}{run['error']}{seen}"
 
 
 def progress(runs: Path, began: float, total: int) -> str:

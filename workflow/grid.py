@@ -11,12 +11,16 @@ from pathlib import Path
 import papermill
 import yaml
 
+from workflow.engine import plain
+
 KEYS = {"notebook", "parameters", "seeds", "skip", "metrics"}
 KINDS = {"int": int, "float": float, "bool": bool, "str": str}  # others are lists
 ALLOWED = (
-    *(ast.Expression, ast.BoolOp, ast.boolop, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator),
+    *(ast.Expression, ast.BoolOp, ast.boolop, ast.UnaryOp, ast.unaryop, ast.BinOp),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod),  # no powers, which grow too fast
     *(ast.Compare, ast.cmpop, ast.Name, ast.Load, ast.Constant),
 )
+MOST = 1_000_000  # points, and values of a parameter
 
 
 class Grid:
@@ -28,11 +32,19 @@ class Grid:
     def __init__(self, path: Path, notebooks: Path, limit: float = 10_000) -> None:
         self.path, self.errors = path, []
         try:
-            root = yaml.compose(path.read_text(), yaml.SafeLoader)
+            text = path.read_text(encoding="utf-8")
+            for event in yaml.parse(text, yaml.SafeLoader):
+                if isinstance(event, yaml.AliasEvent):  # a few of them make billions of points
+                    line = event.start_mark.line + 1
+                    raise ValueError(f"{path}:{line}: write *{event.anchor} out; no aliases here")
+            root = yaml.compose(text, yaml.SafeLoader)
             self.lines = self._lines(root, ()) if root else {(): 1}
-            content = yaml.safe_load(path.read_text())
+            self._stop_if_wrong()
+            content = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
+        except RecursionError:
+            raise ValueError(f"{path}: nested too deeply") from None
         if not isinstance(content, dict):
             raise ValueError(f"{path}:1: expected notebook:, parameters: and so on")
         for key in content.keys() - KEYS:
@@ -40,20 +52,21 @@ class Grid:
         self._stop_if_wrong()
 
         self.notebook = notebooks / f"{content.get('notebook')}.ipynb"
-        if not self.notebook.exists():
+        if "/" in f"{content.get('notebook')}" or not self.notebook.exists():
             names = ", ".join(sorted(p.stem for p in notebooks.glob("*.ipynb")))
             self._error(
                 ("notebook",), f"no notebook {content.get('notebook')!r}; there are {names}"
             )
         self._stop_if_wrong()
-        self.known = papermill.inspect_notebook(self.notebook)
+        self.known = papermill.inspect_notebook(plain(self.notebook))
 
         blocks = self._blocks(content)
         self.skip = self._constraints(content.get("skip", []))
         self.metrics = self._metrics(content.get("metrics", []))
         count = sum(math.prod(map(len, block.values())) for block in blocks)
         if count > limit:
-            self._error(("parameters",), f"{count} points; add --yes if so many are meant")
+            more = "add --yes if so many are meant" if limit < MOST else f"at most {MOST} will do"
+            self._error(("parameters",), f"{count} points; {more}")
         self._stop_if_wrong()
         self.points = self._points(blocks)
         if not self.points:
@@ -74,6 +87,10 @@ class Grid:
         lines = {where: node.start_mark.line + 1}
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    line = key.start_mark.line + 1
+                    self.errors.append((line, "expected a name before the colon"))
+                    continue
                 inner = self._lines(value, (*where, key.value))
                 inner[(*where, key.value)] = key.start_mark.line + 1
                 if (*where, key.value) in lines:
@@ -107,8 +124,8 @@ class Grid:
         return blocks
 
     def _seeds(self, where: tuple, seeds: object, twice: bool) -> dict[str, list]:
-        if type(seeds) is not int or seeds < 1:
-            self._error(where, f"seeds={seeds!r} must be a whole number, at least 1")
+        if type(seeds) is not int or not 1 <= seeds <= MOST:
+            self._error(where, f"seeds={seeds!r} must be a whole number from 1 to {MOST}")
         elif "seed" not in self.known:
             self._error(where, f"{self.notebook.stem} has no parameter seed")
         elif twice:
@@ -139,10 +156,13 @@ class Grid:
             ):
                 step = step[0] if step else 1
                 if isinstance(step, int | float) and step > 0 and high >= low:
+                    if not (high - low) < MOST * step:
+                        self._error(where, f"{name}={value!r} has more than {MOST} values")
+                        return []
                     count = math.floor((high - low) / step + 1e-9) + 1
                     return [round(low + i * step, 12) for i in range(count)]
             case {"log_range": [int() | float() as low, int() | float() as high, int() as count]}:
-                if 0 < low < high and count > 1 and len(value) == 1:
+                if 0 < low < high < math.inf and 1 < count <= MOST and len(value) == 1:
                     values = [low * (high / low) ** (i / (count - 1)) for i in range(count)]
                     values = [float(f"{v:.6g}") for v in values]
                     whole = self.known[name]["inferred_type_name"] == "int"
@@ -159,7 +179,10 @@ class Grid:
         kind = self.known[name]["inferred_type_name"]
         wanted = KINDS.get(kind, list)
         if wanted is float and type(value) is int:
-            value = float(value)
+            with contextlib.suppress(OverflowError):
+                value = float(value)
+        if type(value) is float and not math.isfinite(value):
+            self._error(where, f"{name}={value!r} must be finite")
         if type(value) is not wanted:
             given = "text" if isinstance(value, str) else type(value).__name__
             hint = ""
@@ -186,7 +209,15 @@ class Grid:
                 return self._error(("skip", i), f"{rule!r} may only compare and calculate")
             if isinstance(node, ast.Name) and node.id not in self.known:
                 return self._error(("skip", i), f"{rule!r}: unknown parameter {node.id!r}")
+            if isinstance(node, ast.BinOp) and not all(map(self._is_number, ast.walk(node))):
+                return self._error(("skip", i), f"{rule!r} may only calculate with numbers")
         return compile(tree, str(self.path), "eval")
+
+    def _is_number(self, node: ast.AST) -> bool:
+        """Tell whether a part of a calculation is no text, whose multiples could be huge."""
+        if isinstance(node, ast.Name) and node.id in self.known:
+            return self.known[node.id]["inferred_type_name"] in ("int", "float", "bool")
+        return not isinstance(node, ast.Constant) or isinstance(node.value, int | float)
 
     def _metrics(self, metrics: object) -> list[str]:
         if not isinstance(metrics, list):

@@ -6,13 +6,13 @@ python -m workflow.reproduce [--force]
 import os
 import shutil
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
 from workflow import BUILD, KINDS, ROOT, SUMMARY, engine
 
 SNAKEFILE = Path(__file__).with_name("Snakefile")
-JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)  # notebooks at a time
 
 
 def gather(folder: Path) -> list[str]:
@@ -32,13 +32,15 @@ def gather(folder: Path) -> list[str]:
 
 def main(force: bool = False) -> int:
     """Execute, gather, compare; print a table; return 0 if all agrees."""
+    jobs = engine.jobs(os.environ.get("JOBS"))
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     SUMMARY.unlink(missing_ok=True)
     for notebook in notebooks:
         engine.source(notebook, BUILD / "sources")
     engine.library(BUILD / "sources")
-    options = ["--cores", str(JOBS), "--config", f"root={ROOT}", *["--forceall"] * force]
-    snakemake = engine.start(SNAKEFILE, BUILD, options)
+    options = ["--cores", str(jobs), *["--forceall"] * force]
+    began = time.time()
+    snakemake = engine.start(SNAKEFILE, BUILD, BUILD / "runs", options)
 
     # Imported while Snakemake starts, which takes as long.
     import pandas as pd
@@ -47,7 +49,7 @@ def main(force: bool = False) -> int:
     from firmlib.compendium.output import write_atomic
     from workflow.compare import compare
 
-    ran = engine.follow(snakemake, BUILD, BUILD / "runs")
+    ran = engine.follow(snakemake, BUILD, BUILD / "runs", began)
     print(f"{ran} notebooks executed." if ran else "Nothing has changed; no notebook was executed.")
     for kind in (*KINDS, "claims"):
         shutil.rmtree(BUILD / kind, ignore_errors=True)
@@ -58,7 +60,7 @@ def main(force: bool = False) -> int:
         run = engine.state(folder)
         error = run["status"] == "failed"
         failed |= error
-        differences = [f"failed in cell {run['cell']}: {run['error']}"] if error else gather(folder)
+        differences = [engine.failure(folder)] if error else gather(folder)
         notes += [f"{notebook.stem}: {difference}" for difference in differences]
         recorded = [c for c in claims.collect(folder / "claims") if c["verdict"] != "open"]
         verdicts = Counter(claim["verdict"] for claim in recorded)

@@ -19,7 +19,7 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 
 from workflow import KINDS
-from workflow.engine import state, write
+from workflow.engine import plain, state, write
 
 ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
 
@@ -59,8 +59,8 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
     for _ in range(ATTEMPTS):
         try:
             papermill.execute_notebook(
-                source,
-                executed,
+                plain(source),
+                plain(executed),
                 parameters,
                 cwd=folder,
                 kernel_name="python3",
@@ -107,5 +107,5 @@ def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]
 
 if __name__ == "__main__":
     source, folder, *point = sys.argv[1:]
-    parameters = json.loads(Path(point[0]).read_text())[point[1]] if point else {}
+    parameters = json.loads(Path(point[0]).read_text())["points"][point[1]] if point else {}
     sys.exit(0 if run(Path(source).resolve(), Path(folder).resolve(), parameters) else 1)

@@ -10,14 +10,14 @@ import argparse
 import csv
 import io
 import json
-import math
 import os
 import sys
+import time
 from pathlib import Path
 
 from workflow import BUILD, ROOT, engine
 from workflow.engine import state, write
-from workflow.grid import Grid
+from workflow.grid import MOST, Grid
 
 SNAKEFILE = Path(__file__).with_name("sweep.smk")
 
@@ -61,28 +61,29 @@ def main(*arguments: str) -> int:
     parser.add_argument("grid", type=Path)
     parser.add_argument("--yes", action="store_true", help="also more than 10 000 points")
     parser.add_argument("--profile", type=Path, help="of Snakemake, for a cluster")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="points at a time")
+    parser.add_argument("--jobs", default=os.environ.get("JOBS"), help="points at a time")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
     parser.add_argument("--build", type=Path, default=BUILD / "sweeps")
     options = parser.parse_args(arguments)
     try:
-        grid = Grid(options.grid, options.notebooks, math.inf if options.yes else 10_000)
+        grid = Grid(options.grid, options.notebooks, MOST if options.yes else 10_000)
     except (OSError, ValueError) as error:
         sys.exit(str(error))
 
     folder = (options.build / options.grid.stem).resolve()
     engine.source(grid.notebook, folder / "sources")
     engine.library(folder / "sources")
-    write(folder / "index.json", json.dumps(grid.points))
+    write(
+        folder / "index.json", json.dumps({"notebook": grid.notebook.stem, "points": grid.points})
+    )
     write(folder / "index.csv", table([{"point": p, **v} for p, v in grid.points.items()]))
-    where = ["--cores", str(options.jobs)]
+    where = ["--cores", str(engine.jobs(options.jobs))]
     if options.profile:
         where = ["--profile", str(options.profile.resolve())]
     try:
-        snakemake = engine.start(
-            SNAKEFILE, folder, [*where, "--config", f"notebook={grid.notebook.stem}"]
-        )
-        ran = engine.follow(snakemake, folder, folder / "points")
+        began, points = time.time(), folder / "points"
+        snakemake = engine.start(SNAKEFILE, folder, points, where)
+        ran = engine.follow(snakemake, folder, points, began)
         if not ran:
             print("Nothing has changed; no point was run.")
     finally:
@@ -90,7 +91,9 @@ def main(*arguments: str) -> int:
         write(folder / "results.csv", table(rows))
     undone = [row for row in rows if row["status"] != "done"]
     for row in undone[:5]:
-        print(f"- {row['point']} {row['status']}: cell {row['cell']}: {row['error']}")
+        where = folder / "points" / row["point"]
+        what = engine.failure(where) if row["status"] == "failed" else row["status"]
+        print(f"- {row['point']} {what}")
     print(f"{len(rows) - len(undone)} of {len(rows)} points done: {folder / 'results.csv'}")
     return 1 if undone else 0
 

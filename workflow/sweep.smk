@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 CODE = Path(workflow.basedir).parent
-NOTEBOOK = config["notebook"]
-POINTS = json.loads(Path("index.json").read_text())
+INDEX = json.loads(Path("index.json").read_text())
+NOTEBOOK, POINTS = INDEX["notebook"], INDEX["points"]
 
 
 rule all:

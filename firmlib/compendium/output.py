@@ -1,7 +1,7 @@
 """Where notebooks write, and how: a file appears whole or not at all."""
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,12 +24,10 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` by way of a temporary file beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
+        temporary.write_bytes(content)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
