@@ -7,7 +7,7 @@ found on a grid of equal cells, without sorting.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -85,9 +85,11 @@ class Bins:
         if self.grid is not None and self.bin_of_cell is not None:
             cell = np.clip(self.grid.place(f), 0, len(self.bin_of_cell) - 1)
             return self.bin_of_cell[cell.astype(np.int32)]
+        if len(f) < _SEARCH_CELLS * len(self.first) and "_cells" not in self.__dict__:
+            return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
         low, scale, before, shared = self._cells
         if shared > _SHARED:
-            return np.maximum(np.searchsorted(self.first, f, side="right") - 1, 0)
+            return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
         index = before[_cell(f, low, scale, len(before))]
         ends = np.append(self.first, np.inf)
         for _ in range(shared):
@@ -145,7 +147,7 @@ def find_bins(
             found = _on_grid(f, w, count, method, n_bins, tails, long_tails)
             if found is not None:
                 return found
-    levels, index = np.unique(f, return_inverse=True)
+    levels, index = _levels(f)
     n_bins = n_bins or max(2, int(np.sqrt(len(levels))))
     last = float(levels[-1])
     if method == "auto":
@@ -200,13 +202,36 @@ def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
 
     With `tails` the first and the last bin are halved until about four rows are left.
     """
-    W = n.sum()
+    W = float(n.sum())
+    middle = (n.cumsum() - n / 2) / W
+    # a level that lies on an edge stays there, however its weight was split
+    edges = _edges(W, n_bins, tails)
+    return _begins(edges.searchsorted(middle + _NUDGE / n_bins, side="right"))
+
+
+@lru_cache(maxsize=8)
+def _edges(W: float, n_bins: int, tails: bool) -> np.ndarray:
+    """Return the shares of the weight at which bins end."""
     edges = np.arange(1, n_bins) / n_bins
     if tails:
         halvings = max(0, int(np.log2(max(W / (4 * n_bins), 1)) + _NUDGE))
         halves = 0.5 ** np.arange(halvings, 0, -1) / n_bins
         edges = np.concatenate([halves, edges, 1 - halves[::-1]])
-    middle = (np.cumsum(n) - n / 2) / W
-    # a level that lies on an edge stays there, however its weight was split
-    bin_of_level = np.searchsorted(edges, middle + _NUDGE / n_bins, side="right")
-    return np.diff(bin_of_level, prepend=-1) > 0
+    return edges
+
+
+def _levels(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `np.unique` does with its inverse, in half the time where f is short."""
+    order = f.argsort(kind="stable")
+    ranked = f[order]
+    begins = _begins(ranked)
+    index = np.empty(len(f), dtype=np.intp)
+    index[order] = begins.cumsum() - 1
+    return ranked[begins], index
+
+
+def _begins(ranked: np.ndarray) -> np.ndarray:
+    """Return where a run of equal entries begins."""
+    begins = np.ones(len(ranked), dtype=bool)
+    np.not_equal(ranked[1:], ranked[:-1], out=begins[1:])
+    return begins

@@ -20,6 +20,7 @@ from firmlib._table import Column
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
 
+_NO_ROWS = np.empty(0)
 _EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
 _PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
 ROUNDING = 1e-12
@@ -50,6 +51,10 @@ class Scores:
         return cls(mean, r, w, wr, wr * r)
 
     @cached_property
+    def _summed(self) -> np.ndarray:
+        return np.array([self.w, self.wr, self.wrr])
+
+    @cached_property
     def total(self) -> np.ndarray:
         """The sums of w, w r and w r^2 over all rows."""
         return np.array([self.w.sum(), self.wr.sum(), self.wrr.sum()])
@@ -67,12 +72,13 @@ class Scores:
         f, where = column
         if where is None:
             return f, self
-        parts = [a[where] for a in (self.w, self.wr, self.wrr)]
-        rest = self.total - [part.sum() for part in parts]
-        w, wr, wrr = (np.append(part, a) for part, a in zip(parts, rest, strict=True))
-        count = np.append(np.ones(len(f), dtype=int), len(self.r) - len(f))
-        scores = type(self)(self.mean, np.append(self.r[where], np.nan), w, wr, wrr, count)
-        return np.append(f, 0.0), scores
+        sums = np.empty((3, len(f) + 1))
+        sums[:, :-1] = self._summed[:, where]
+        sums[:, -1] = self.total - sums[:, :-1].sum(axis=1)
+        count = np.ones(len(f) + 1, dtype=int)
+        count[-1] = len(self.r) - len(f)
+        w, wr, wrr = sums
+        return np.concatenate([f, [0.0]]), type(self)(self.mean, _NO_ROWS, w, wr, wrr, count)
 
 
 class Tally(NamedTuple):
@@ -100,7 +106,7 @@ class Tally(NamedTuple):
     def check(self, rows: str) -> None:
         """Raise if no bin has two rows, so that effect and noise cannot be told apart."""
         n, _, squares, _ = self.sums
-        if rows == "sample" and len(n) > 1 and squares.any() and n.max() <= _PAIR:
+        if rows == "sample" and n.max() <= _PAIR and len(n) > 1 and squares.any():
             raise ValueError(
                 "a sample needs two rows in some level or bin of the feature to tell its effect "
                 "from noise; use fewer n_bins, or rows='population' if the rows are the whole "
@@ -128,7 +134,7 @@ def tally(index: np.ndarray, n_bins: int, scores: Scores, f: np.ndarray) -> np.n
     """Return the sums of w, w r, w r^2 and w f over the rows of each bin, shape (4, n_bins)."""
     summed = (scores.w, scores.wr, scores.wrr, scores.w * f)
     sums = np.array([np.bincount(index, values, n_bins) for values in summed])
-    if not np.isfinite(sums[3]).all():
+    if not np.isfinite(sums[3].sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from firmlib._checks import check_array, check_finite, short
 
+_WIDE = 256  # columns
+
 
 class Column(NamedTuple):
     """The values of a feature: of every row, or of `rows` alone, and 0 elsewhere."""
@@ -124,6 +126,19 @@ class Table:
             data.sum_duplicates()
         return data
 
+    @cached_property
+    def _block(self) -> np.ndarray | None:
+        """A wide pandas frame of one type as an array: thousands of columns come slowly one by one.
+
+        If the frame holds them as one block, as it does if it was made from one array or file,
+        nothing is copied.
+        """
+        if self.width < _WIDE or not hasattr(self.data, "iloc"):
+            return None
+        first = self.data.dtypes.iloc[0]
+        alike = isinstance(first, np.dtype) and bool((self.data.dtypes == first).all())
+        return self.data.to_numpy() if alike else None
+
     def column(self, j: Any) -> Column:
         """A column as finite numbers; of a sparse one that is mostly 0, those that are stored."""
         j = self.place(j)
@@ -133,7 +148,9 @@ class Table:
             if 2 * len(rows) < self.n:
                 return Column(self._numbers(j, values), rows)
             return Column(Column(self._numbers(j, values), rows).dense(self.n))
-        if hasattr(self.data, "iloc"):
+        if self._block is not None:
+            values = self._block[:, j]
+        elif hasattr(self.data, "iloc"):
             values = self.data.iloc[:, j].to_numpy()
         elif self.is_frame:
             values = self.data[:, j].to_numpy()
@@ -148,8 +165,9 @@ class Table:
     def copied(self) -> Any:
         """A copy as finite numbers, sparse if it is."""
         if self._sparse is not None:
-            for j in range(self.width):
-                self.column(j)
+            if not np.isfinite(self._sparse.data).all():
+                for j in range(self.width):
+                    self.column(j)  # one of them says which
             return self._sparse.copy()
         return np.column_stack([self.values(j) for j in range(self.width)])
 
@@ -159,9 +177,7 @@ class Table:
         if values.dtype.kind not in "biuf":
             return check_array(f"column {self.names[j]!r} of {self.name}", values, 1)
         values = np.ascontiguousarray(values, dtype=float)
-        with np.errstate(over="ignore"):  # quick, though a sum may overflow where no value does
-            finite = np.isfinite(values.sum())
-        if not finite:
+        if not np.isfinite(values).all():
             check_finite(f"column {self.names[j]!r} of {self.name}", values)
         return values
 
