@@ -164,7 +164,7 @@ class Chunk(NamedTuple):
         return type(self)(Table(data, "F", at_least=0), self.s.copy(), self.w.copy())
 
     @classmethod
-    def of(cls, chunks: Sequence[Chunk]) -> Self:
+    def of(cls, chunks: Sequence[Self]) -> Self:
         """Return the rows of several copies as one."""
         if len(chunks) == 1:
             return chunks[0]
