@@ -79,9 +79,10 @@ bench: $(READY)  ## speed, as ratios in one run (some minutes)
 	@$(BIN)/python benchmarks/scaling.py
 	@$(BIN)/python benchmarks/streaming.py
 
-lint: $(READY)  ## check style with ruff
+lint: $(READY)  ## check style with ruff, types with pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(READY)  ## let ruff put the style right
 	$(BIN)/ruff format .

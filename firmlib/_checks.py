@@ -1,6 +1,7 @@
 """Checks of input; every message names the argument, the value and what was expected."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,7 +55,7 @@ def short(values: list, most: int = 5) -> str:
 
 
 def check_number(
-    name: str, value: object, low: float = -np.inf, high: float = np.inf, *, above: bool = False
+    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
 ) -> float:
     """Return `value` as a finite number between `low` (not included if `above`) and `high`."""
     wanted = "a finite number"
@@ -68,7 +69,7 @@ def check_number(
     return float(value)
 
 
-def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int from `low` to `high`."""
     ok = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not ok or value < low or (high is not None and value > high):
@@ -86,7 +87,7 @@ def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     return array
 
 
-def check_n_bins(n_bins: object) -> None:
+def check_n_bins(n_bins: Any) -> None:
     """Raise unless `n_bins` is "auto" or an integer of at least 2."""
     whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
     if n_bins != "auto" and not (whole and n_bins >= 2):

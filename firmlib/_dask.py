@@ -22,7 +22,7 @@ def fitted(before: StreamingFirm, F: Any, s: Any, sample_weight: Any) -> Streami
 
     First the leading partitions, until there are bins; then all others at once.
     """
-    from dask import delayed
+    from dask.delayed import delayed
 
     blocks = _partitions(F, s, sample_weight)
     part, after = delayed(_part), copy.copy(before)

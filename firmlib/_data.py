@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_array, check_memory, check_n_bins, check_option, check_weights
+from firmlib._checks import check_memory, check_n_bins, check_option, check_weights
 from firmlib._moments import METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
 from firmlib._pairs import PairTallies, estimate_pairs
 from firmlib._table import Column, Table
-from firmlib.features import Group, Pairs, Values
+from firmlib.features import Pairs, Values
 from firmlib.scores import Response, Score, respond
 
 LARGEST = 1e150
@@ -76,7 +76,7 @@ class Data:
         return found
 
     def estimate(
-        self, names: Sequence[str], functions: Sequence[Values | Group], n_jobs: int | None
+        self, names: Sequence[str], functions: Sequence[Values], n_jobs: int | None
     ) -> tuple[Estimate, list[Tally | Slope | None], list[str]]:
         """Estimate each feature; return also what its curve is made from, and its method."""
 
@@ -90,12 +90,14 @@ class Data:
         else:
             from joblib import Parallel, delayed
 
-            blocks = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(block)(i) for i in starts)
+            blocks: Any = Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(block)(i) for i in starts
+            )
             found = [one for part in blocks for one in part]
         estimate = Estimate.empty(len(found))
-        tallies = [i for i, one in enumerate(found) if isinstance(one, Tally)]
+        tallies = {i: one for i, one in enumerate(found) if isinstance(one, Tally)}
         if tallies:
-            estimate.put(tallies, summarize([found[i] for i in tallies], self.rows))
+            estimate.put(list(tallies), summarize(list(tallies.values()), self.rows))
         methods, sources = [], []
         for i, one in enumerate(found):
             if not isinstance(one, Tally):
@@ -105,14 +107,10 @@ class Data:
             methods.append(one.method if drawn else _GROUP_METHODS[self.rows])
         return estimate, sources, methods
 
-    def _one(self, name: str, f: Values | Group) -> Tally | Slope | Estimate:
-        if isinstance(f, Group):
-            values = check_array(f"feature {name!r}", f(self.table), 2, (self.table.n, None))
-            work = self._group
-        else:
-            values, work = f(self.table), self.tally
+    def _one(self, name: str, f: Values) -> Tally | Slope | Estimate:
+        values = f(self.table)
         try:
-            return work(values)
+            return self._group(values) if isinstance(values, np.ndarray) else self.tally(values)
         except ValueError as error:
             raise ValueError(f"feature {name!r}: {error}") from error
 

@@ -175,11 +175,11 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     for which in (np.flatnonzero(alike == k) for k in np.unique(alike)):
         sums = np.zeros((4, sizes[which].max(), len(which)))
         t = np.zeros(sums.shape[1:])
-        for i, j in enumerate(which):
+        for i, j in enumerate(which.tolist()):
             sums[:, : sizes[j], i] = tallies[j].sums
             t[: sizes[j], i] = tallies[j].bins.first
         n, sr, srr, sf = sums
-        binned = [tallies[j].bins.method == "binned" for j in which]
+        binned = [tallies[j].bins.method == "binned" for j in which.tolist()]
         t = np.where(binned, sf / np.maximum(n, _EMPTY), t)
         found = spread(n, sr, srr, rows)
         sign = np.where(_downhill(n, t, found.m, srr.sum(axis=0)), -1.0, 1.0)

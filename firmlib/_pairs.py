@@ -64,7 +64,8 @@ def estimate_pairs(
     where_true = where_true.reshape(3, -1)
     sums = np.stack([total - where_true, where_true], axis=1)
     sums[:, sums[0] < _NOTHING * total[0]] = 0
-    found = spread(*sums, rows)
+    n, sr, srr = sums
+    found = spread(n, sr, srr, rows)
     full = [
         f"{names[a]}{middle}{names[b]}{end}"
         for a, b in zip(j.tolist(), k.tolist(), strict=True)

@@ -173,7 +173,7 @@ class Table:
 
     def _numbers(self, j: int, values: np.ndarray) -> np.ndarray:
         if isinstance(values, np.ma.MaskedArray):
-            values = values.astype(float).filled(np.nan)
+            values = np.ma.filled(values.astype(float), np.nan)
         if values.dtype.kind not in "biuf":
             return check_array(f"column {self.names[j]!r} of {self.name}", values, 1)
         values = np.ascontiguousarray(values, dtype=float)
@@ -184,10 +184,10 @@ class Table:
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object goes by another index than this table, so by other rows."""
         pandas = sys.modules.get("pandas")
-        indices = [getattr(table, "index", None) for table in (value, self.data)]
-        if pandas is None or not all(isinstance(index, pandas.Index) for index in indices):
+        index: Any = getattr(value, "index", None)
+        own: Any = getattr(self.data, "index", None)
+        if pandas is None or not all(isinstance(each, pandas.Index) for each in (index, own)):
             return
-        index, own = indices
         if not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "

@@ -66,8 +66,8 @@ class FirmDisplay:
 
     def plot(self, ax: Axes | None = None, *, n: int = 30) -> Self:
         """Draw the `n` most important features into `ax`, by default into a new figure."""
-        table = self.result.to_frame().head(check_integer("n", n, 1))[::-1]
-        Q, low, high = (table[name].to_numpy() for name in ("importance", "ci_low", "ci_high"))
+        table = self.result.to_frame().head(check_integer("n", n, 1)).iloc[::-1]
+        Q, low, high = table[["importance", "ci_low", "ci_high"]].to_numpy().T
         ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
         ax.barh(table.index, Q, color=np.where(Q < 0, RED, BLUE), height=0.7)
         if (high > low).any():
@@ -129,7 +129,7 @@ class ConditionalScoreDisplay:
         """
         ax = _new_axes(3.5, 2.6) if ax is None else ax
         t, q, error = self.curve.t, self.curve.q, self.curve.standard_error
-        mean = self.curve.p @ q
+        mean = float(self.curve.p @ q)
         Q = np.sqrt(max(self.curve.variance, 0.0))
         ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=ORANGE, linewidth=1)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Place = int | str  # of a column
-Values = Callable[[Table], Column]  # of a feature, on every row of a table
+Values = Callable[[Table], Column | np.ndarray]  # of a feature on every row; of a group (n, k)
 
 
 class Feature:
@@ -310,7 +310,7 @@ def _wrapped(f: Callable) -> Feature:
     )
 
 
-def resolve(features: Any, table: Table) -> list[tuple[str, Values | Group]]:
+def resolve(features: Any, table: Table) -> list[tuple[str, Values]]:
     """Return the names of what `firm` takes as features, with functions of the table.
 
     Strings and integers are columns; a callable is a function of X; a dict names features, and a
@@ -395,7 +395,7 @@ def _shown(features: Any) -> str:
     return f"{type(features).__name__} of shape {shape}"
 
 
-def _of_entry(name: str, f: Any, table: Table) -> Values | Group:
+def _of_entry(name: str, f: Any, table: Table) -> Values:
     """Return what stands under a name in a dict of features."""
     if callable(f):
         return _of_callable(name, f)
@@ -413,7 +413,7 @@ def _of_entry(name: str, f: Any, table: Table) -> Values | Group:
     return lambda table: Column(values)
 
 
-def _of_item(f: Any, table: Table) -> tuple[str, Values | Group]:
+def _of_item(f: Any, table: Table) -> tuple[str, Values]:
     """Return what stands in a list of features, with its name."""
     if callable(f):
         name = str(getattr(f, "__name__", repr(f)))
@@ -422,7 +422,7 @@ def _of_item(f: Any, table: Table) -> tuple[str, Values | Group]:
     return table.names[place], _column(place)
 
 
-def _of_callable(name: str, f: Callable) -> Values | Group:
+def _of_callable(name: str, f: Callable) -> Values:
     if isinstance(f, Group):
         return f
     own = isinstance(f, Feature)  # sees the table, whose names are known already

@@ -266,4 +266,5 @@ def conditional_expected_score(
         data.table.check_rows("feature", feature)
     [(_, f)] = resolve({"feature": values}, data.table)
     _, [source], _ = data.estimate(["feature"], [f], None)
+    assert source is not None  # one feature, not a group
     return ConditionalScore(**source.curve(data.scores.mean, data.rows))

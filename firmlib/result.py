@@ -220,10 +220,11 @@ class FirmResult:
 
     def _head(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
-        return f"{len(self)} features, {self.n} rows ({self.rows}), score: {self.response}{target}"
+        many = f"{len(self)} feature{'s' * (len(self) > 1)}"
+        return f"{many}, {self.n} rows ({self.rows}), score: {self.response}{target}"
 
     def __repr__(self) -> str:
-        table = self.to_frame()[["importance", "ci_low", "ci_high", "pvalue"]]
+        table: Any = self.to_frame()[["importance", "ci_low", "ci_high", "pvalue"]]
         lines = table.head(_SHOWN).to_string(float_format="{:.3g}".format, na_rep="")
         more = f"\n… and {len(self) - _SHOWN} more: see to_frame()" * (len(self) > _SHOWN)
         return f"FirmResult: {self._head()}\n{lines}{more}"

@@ -106,7 +106,8 @@ def respond(
     elif callable(score):
         if target is not None:
             raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
-        response = Response(score(table.data), "callable")
+        answer: Any = score(table.data)
+        response = Response(answer, "callable")
     elif hasattr(score, "fit"):
         raise ValueError(
             f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
@@ -163,11 +164,13 @@ def _is_one_against_one(estimator: Any) -> bool:
 def _ask(estimator: Any, table: Table, response_method: str, target: Any) -> Response:
     """Return what an estimator answers for one class or output."""
     method = _method(estimator, response_method)
-    values, classes = getattr(estimator, method)(table.data), getattr(estimator, "classes_", [])
+    values: Any = getattr(estimator, method)(table.data)
+    classes: Any = getattr(estimator, "classes_", [])
     if not (isinstance(classes, list) and classes and np.ndim(classes[0]) == 1):
         classes = np.asarray(classes).tolist()
         return _of_class(estimator, method, np.asarray(values), classes, target)
-    output, label = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
+    pair: Any = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
+    output, label = pair
     if output not in range(len(classes)):
         raise ValueError(
             f"score={type(estimator).__name__} has several outputs with classes of their own and "

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -154,7 +155,7 @@ def record(
     return Claim(**fields)
 
 
-def rounded(figure: object, digits: int = 3) -> object:
+def rounded(figure: Any, digits: int = 3) -> object:
     """Return a figure as the ledger has it: numbers to `digits` digits, below 1e-9 as 0.
 
     Examples
@@ -173,7 +174,8 @@ def rounded(figure: object, digits: int = 3) -> object:
     if isinstance(figure, Integral):
         return int(figure)
     if isinstance(figure, Real):
-        return 0.0 if abs(figure) < 1e-9 else float(f"{float(figure):.{digits}g}")
+        number = float(figure)
+        return 0.0 if abs(number) < 1e-9 else float(f"{number:.{digits}g}")
     if isinstance(figure, Iterable):
         return [rounded(value, digits) for value in figure]
     return str(figure)  # a symbol

@@ -1,16 +1,18 @@
 """The look of the notebooks' figures, and how one is saved with the numbers behind it."""
 
 from io import BytesIO
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from cycler import cycler
 from matplotlib.figure import Figure
 
 from firmlib.compendium.output import output_dir, write_atomic
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 
-STYLE = {
-    "axes.prop_cycle": plt.cycler(color=[BLUE, RED, GREEN, ORANGE, PURPLE, SKY, GREY]),
+STYLE: dict[Any, Any] = {
+    "axes.prop_cycle": cycler(color=[BLUE, RED, GREEN, ORANGE, PURPLE, SKY, GREY]),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": 9,

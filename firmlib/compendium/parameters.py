@@ -47,7 +47,8 @@ def require(
         raise ValueError(f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}")
     if kind is list and not value:
         raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
-    for entry in value if kind is list else [value]:
+    entries = list(value) if isinstance(value, list) else [value]
+    for entry in entries:
         if (low is not None and not entry >= low) or (high is not None and not entry <= high):
             bounds = f"at least {low}" if high is None else f"between {low} and {high}"
             bounds = f"at most {high}" if low is None else bounds

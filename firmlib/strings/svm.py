@@ -224,7 +224,7 @@ def _newton(
 
     O. Chapelle. Training a support vector machine in the primal. Neural Computation 19(5), 2007.
     """
-    a, Ka, b, precision = np.zeros(len(y)), np.zeros(len(y)), 0.0, 1.0
+    a, Ka, b, precision, error = np.zeros(len(y)), np.zeros(len(y)), 0.0, 1.0, np.inf
     for n_iter in range(max_iter + 1):
         loss = np.maximum(0, 1 - y * (Ka + b))
         target = 2 * C * y * loss
