@@ -76,8 +76,8 @@ def top_motifs(
         position, code = np.divmod(keep, 4**k)
         return _ranked(letters(code, k), position, Q[position, code])
     bounds = _bounds(weights, k, _window(weights, k, low), background)
-    width, dropped, worst = max(_WIDTH, 4 * n), np.inf, -np.inf
-    for width in (width * 8**i for i in range(4)):
+    width, dropped, worst = 0, np.inf, -np.inf
+    for width in [max(_WIDTH, 4 * n) * 8**i for i in range(4)]:
         Z, position, dropped = _search(weights, k, bounds, width, 4 * n + 1000)
         motifs, which = np.unique(Z, axis=0, return_inverse=True)
         value = motif_importance(weights, motifs, background)[which, position]
