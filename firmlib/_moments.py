@@ -23,6 +23,7 @@ ROWS = ("auto", "sample", "population")
 _NO_ROWS = np.empty(0)
 _EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
 _PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
+_ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 ROUNDING = 1e-12
 """A slope below this share of what it could be at most is rounding, and has no sign."""
 
@@ -265,12 +266,14 @@ def spread(n: np.ndarray, sr: np.ndarray, srr: np.ndarray, rows: str) -> Spread:
         return Spread(
             m=m, v=np.zeros_like(m), variance=variance, error=none, pvalue=none * np.nan, noise=none
         )
-    v = np.where(flat, 0.0, _within(srr - sr**2 / some, n))
+    squares, rounded = srr - sr**2 / some, _ROUNDED * srr.sum(axis=0)
+    v = np.where(flat, 0.0, _within(np.where(squares > rounded, squares, 0.0), n))
     total = srr.sum(axis=0) - W * centre**2
+    variance -= np.where(flat, 0.0, (v.sum(axis=0) - total / (W - 1)) / W)
     return Spread(
         m=m,
         v=v,
-        variance=variance - np.where(flat, 0.0, (v.sum(axis=0) - total / (W - 1)) / W),
+        variance=np.where(np.abs(variance) > rounded / W, variance, 0.0),
         error=_standard_error(m, n, v),
         pvalue=np.where(flat, 1.0, _brown_forsythe(m, n, v)),
         noise=(n * v).sum(axis=0) / W**2,
@@ -279,7 +282,6 @@ def spread(n: np.ndarray, sr: np.ndarray, srr: np.ndarray, rows: str) -> Spread:
 
 def _within(squares: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Return the unbiased variances v_b within the bins; lone rows borrow the pooled one."""
-    squares = np.maximum(squares, 0)
     paired = n > _PAIR
     df = np.where(paired, n - 1, 0.0)
     pooled = (squares * paired).sum(axis=0) / np.maximum(df.sum(axis=0), _EMPTY)
