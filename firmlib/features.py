@@ -290,7 +290,7 @@ class Group:
         return np.column_stack([column.dense(table.count) for column in self.of(table)])
 
     def of(self, table: Table) -> list[Column]:
-        """Return its columns."""
+        """Return its columns of a `table`."""
         return [table.column(j) for j in self.columns]
 
 
