@@ -46,7 +46,7 @@ def run(notebook: Path, folder: Path, features: str, core: str) -> list[str]:
 def main(*stems: str) -> int:
     """Run the notebooks that are named, or all, under each setting."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        print(f"SKIPPED: make test-cpus knows the settings of x86-64 only, not {platform.machine()}")
+        print(f"SKIPPED: make test-cpus knows settings of x86-64 only, not {platform.machine()}")
         return 0
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     notebooks = [path for path in notebooks if not stems or path.stem[:2] in stems]

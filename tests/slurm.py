@@ -1,7 +1,8 @@
 """A sweep on a Slurm of two nodes, one of which dies; the table must equal the local one.
 
 Run by `make test-slurm`. Starts munged, slurmctld and two slurmd of Debian's packages as this user,
-on loopback, in a temporary folder, with free ports, and ends them. Installs nothing.
+on loopback, in a temporary folder, with free ports, and ends them. Installs nothing: without the
+packages its exit status is 3.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -21,6 +23,7 @@ from tests.kill_sweep import done, rows, write_tiny
 from workflow import BUILD, ROOT
 
 POINTS, DEATH = 24, 8  # points, and how many are done when a node dies
+NOT_RUN = 3  # exit status, so that it does not look like a pass
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo", "squeue", "sbatch", "srun", "scancel")
 CONF = """\
 ClusterName=firmlib
@@ -75,6 +78,11 @@ def processes(conf: Path, node: str = "") -> list[psutil.Process]:
             if ours and (not node or environment.get("SLURMD_NODENAME", "") == node):
                 found.append(process)
     return found
+
+
+def kernels(conf: Path) -> list[psutil.Process]:
+    """Return the notebooks at work on the node that is to die."""
+    return [p for p in processes(conf, "n2") if "ipykernel_launcher" in " ".join(p.cmdline())]
 
 
 def kill(found: list[psutil.Process]) -> None:
@@ -136,17 +144,19 @@ def sinfo(*options: str) -> str:
 
 
 def main() -> int:
-    """Sweep locally and on Slurm, where a node dies; compare."""
+    """Sweep locally and on Slurm, where a node dies; check that it died, and compare."""
     os.environ["PATH"] += ":/usr/sbin"
     missing = [program for program in PROGRAMS if not shutil.which(program)]
     if missing:
-        print(f"SKIPPED: the test on Slurm needs {', '.join(missing)}, of Debian's packages")
+        print(f"NOT RUN: the test on Slurm needs {', '.join(missing)}, of Debian's packages")
         print("slurmctld, slurmd, slurm-client and munge: apt-get install them to run it.")
-        return 0
+        return NOT_RUN
     local, cluster = BUILD / "slurm" / "local", BUILD / "slurm" / "cluster"
     os.environ["STARTS"] = "/dev/null"
     subprocess.run(write_tiny(local, POINTS), cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
     command = write_tiny(cluster, POINTS)
+    starts = cluster / "starts"
+    os.environ["STARTS"] = str(starts)
     profile = ["--profile", str(ROOT / "workflow" / "profiles" / "slurm")]
     folder = Path(tempfile.mkdtemp(prefix="firmlib-slurm-"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -157,18 +167,38 @@ def main() -> int:
         wait_for("Slurm", lambda: sinfo("--noheader", "--states=idle").count("idle") == 2, 60)
         print("two nodes are up", flush=True)
         sweep = subprocess.Popen([*command, *profile], cwd=ROOT)
-        wait_for(f"{DEATH} points", lambda: len(done(cluster)) >= DEATH or sweep.poll(), 300)
+        # A notebook must be at work on the node, so that its death costs a point.
+        wait_for(
+            f"{DEATH} points and a job on n2",
+            lambda: (len(done(cluster)) >= DEATH and kernels(conf)) or sweep.poll() is not None,
+            300,
+        )
+        alive, finished, lost = sweep.poll() is None, len(done(cluster)), len(kernels(conf))
         victims = processes(conf, "n2")
         kill(victims)
         print(f"node n2 killed, with all {len(victims)} processes on it", flush=True)
         sweep.wait(timeout=600)
         print(sinfo())
-        same = len(rows(cluster)) == POINTS and rows(cluster) == rows(local)
         log = (folder / "slurmctld.log").read_text().splitlines()
         log += (cluster / "tiny" / "snakemake.log").read_text().splitlines()
-        print("\n".join(line for line in log if "DOWN" in line or "restart job" in line))
-        print(f"The table of {POINTS} points {'equals' if same else 'DIFFERS FROM'} the local one.")
-        return 0 if same else 1
+        told = [line for line in log if "DOWN" in line or "restart job" in line]
+        print("\n".join(told))
+        began = Counter(i for i in starts.read_text().split() if i != "7")  # which always fails
+        cluster_rows, local_rows = rows(cluster), rows(local)
+        checks = {
+            "the sweep was at work when the node died": alive and finished < POINTS,
+            "a daemon and a notebook were killed": len(victims) >= 2,
+            "the node went down": "down" in sinfo("--noheader", "--nodes=n2"),
+            "a job was started again": any("restart job" in line for line in told),
+            "every point was started": len(began) == POINTS - 1,
+            "one was started twice, none more often": max(began.values()) == 2,
+            "none that was done was started again": began.total() == POINTS - 1 + lost,
+            "the table has all points": len(cluster_rows) == POINTS,
+            "the table equals the local one": cluster_rows == local_rows,
+        }
+        for check, held in checks.items():
+            print(f"{'yes' if held else 'NO '}  {check}")
+        return 0 if all(checks.values()) else 1
     finally:
         kill(processes(conf))
         shutil.rmtree(folder, ignore_errors=True)
