@@ -26,7 +26,7 @@ export PYTHONNOUSERSITE := 1
 export PYTHONUTF8 := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-lowest test-cpus test-kill test-slurm test-browser mutants bench lint format lab site dist archive pdf lock clean
+.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-other test-lowest test-cpus test-kill test-slurm test-browser mutants bench lint format lab site dist archive pdf lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -64,6 +64,10 @@ test-slow: $(READY)  ## the tests that simulate for long, and more examples of t
 
 test-strange: $(READY)  ## odd surroundings: folder names, failing set-ups; says what it skips
 	$(BIN)/python -m pytest -q tests/strange
+
+test-other: $(READY)  ## the library's tests and three notebooks: for another PYTHON=/path/to/it
+	$(PYTEST)
+	@$(BIN)/python -m tests.cpus --as-is 03 05 12
 
 test-lowest: $(READY)  ## test the library with the lowest versions that pyproject.toml declares
 	@$(BIN)/python -m tests.lowest
