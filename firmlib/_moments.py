@@ -1,12 +1,12 @@
 """Sums in bins, and what follows from them (Definition 2 and the slope after it).
 
-Per bin four sums over the rows tell all that is needed (`tally`), and they add up over parts of
+Per bin a few sums over the rows tell all that is needed (`Sums`), and they add up over parts of
 the data; from them follow q_f, the variance of q_f, a standard error and a test (`summarize`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -15,54 +15,145 @@ import numpy as np
 from scipy import special
 
 from firmlib._bins import Bins, find_bins
+from firmlib._inference import Estimate, Influence, brown_forsythe, cauchy, uncertainty
 from firmlib._table import Column
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
 
+FINE = 50_000
+"""Rows from which bins are so narrow that lines within them, and skewness, no longer matter."""
+
 _NO_ROWS = np.empty(0)
 _EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
 _PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
+_LINE = 8  # rows from which a bin has a line
 ROUNDING = 1e-12
 """A slope below this share of what it could be at most is rounding, and has no sign."""
 
 
+class Sums(NamedTuple):
+    """Sums over the rows of each bin, or over all rows; None where they are not needed.
+
+    w, wr, wrr : of w, w r and w r^2, for the scores minus their mean r.
+    wf : of w f.
+    ww, wwr, wwrr : of w_i w_j, w_i w_j r_j and w_i w_j r_i r_j over all pairs of rows, equal or
+        not, of the same unit. A unit is a row, or what belongs together. None if weights count
+        rows: k rows are k units, and these sums are the first three.
+    wrrr : of w r^3.
+    wgg, wgr : of w g^2 and w g r, where g is f minus the first value of the bin.
+    """
+
+    w: np.ndarray
+    wr: np.ndarray
+    wrr: np.ndarray
+    wf: np.ndarray | None = None
+    ww: np.ndarray | None = None
+    wwr: np.ndarray | None = None
+    wwrr: np.ndarray | None = None
+    wrrr: np.ndarray | None = None
+    wgg: np.ndarray | None = None
+    wgr: np.ndarray | None = None
+
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sums over pairs of rows of the same unit."""
+        if self.ww is None or self.wwr is None or self.wwrr is None:
+            return self.w, self.wr, self.wrr
+        return self.ww, self.wwr, self.wwrr
+
+    def each(self, change: Callable[[np.ndarray], np.ndarray]) -> Self:
+        """Return what a function makes of each of the sums."""
+        return type(self)(*(None if sums is None else change(sums) for sums in self))
+
+    def plus(self, other: Sums) -> Self:
+        """Return the sums over the rows of both, as far as both have them."""
+        if (self.ww is None) != (other.ww is None):  # one part has no weights
+            ww, wwr, wwrr = self.pairs
+            self = self._replace(ww=ww, wwr=wwr, wwrr=wwrr)
+            ww, wwr, wwrr = other.pairs
+            other = other._replace(ww=ww, wwr=wwr, wwrr=wwrr)
+        parts = zip(self, other, strict=True)
+        return type(self)(*(None if a is None or b is None else a + b for a, b in parts))
+
+    def shifted(self, d: Any) -> Self:
+        """Return the sums with r + d instead of r."""
+        w, wr, wrr = self.w, self.wr, self.wrr
+        moved = self._replace(wr=wr + d * w, wrr=wrr + d * (2 * wr + d * w))
+        if self.ww is not None and self.wwr is not None:
+            wwrr = self.wwrr + d * (2 * self.wwr + d * self.ww)
+            moved = moved._replace(wwr=self.wwr + d * self.ww, wwrr=wwrr)
+        if self.wrrr is not None:
+            moved = moved._replace(wrrr=self.wrrr + d * (3 * wrr + d * (3 * wr + d * w)))
+        return moved._replace(wgr=None, wgg=None)
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores minus their mean, weights, and what is summed in bins: w, w r and w r^2.
+    """Scores minus their mean, weights, and what is summed up in bins.
 
-    An entry may stand for several rows, `count` of them.
+    mean : of the scores.
+    r, w : scores minus their mean, and weights, of the rows.
+    unit : the number of the unit that each row belongs to, if several rows belong together.
+    standardized : whether the scores were divided by their own standard deviation.
+    parts : what each row adds to sums. An entry may stand for several rows, `count` of them.
     """
 
     mean: float
     r: np.ndarray
     w: np.ndarray
-    wr: np.ndarray
-    wrr: np.ndarray
+    parts: Sums
+    unit: np.ndarray | None = None
+    standardized: bool = False
     count: np.ndarray | None = None
 
     @classmethod
-    def of(cls, s: np.ndarray, w: np.ndarray, mean: float | None = None) -> Self:
-        """Return scores minus `mean`, by default their own."""
+    def of(
+        cls,
+        s: np.ndarray,
+        w: np.ndarray,
+        mean: float | None = None,
+        *,
+        sampling: bool = False,
+        unit: np.ndarray | None = None,
+        skewness: bool = False,
+        standardized: bool = False,
+    ) -> Self:
+        """Return scores minus `mean`, by default their own; weights are counts or `sampling`."""
         if mean is None:
             mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
         r = s - mean if np.ptp(s) > 0 else np.zeros_like(s)
         wr = w * r
-        return cls(mean, r, w, wr, wr * r)
+        parts = Sums(w, wr, wr * r)
+        if sampling and unit is None:
+            parts = parts._replace(ww=w * w, wwr=w * wr, wwrr=wr * wr)
+        if skewness:
+            parts = parts._replace(wrrr=parts.wrr * r)
+        return cls(mean, r, w, parts, unit, standardized)
+
+    def divided(self, sd: float) -> Self:
+        """Return the scores divided by their standard deviation."""
+        return type(self).of(
+            (self.r + self.mean) / sd,
+            self.w,
+            sampling=self.parts.ww is not None,
+            unit=self.unit,
+            skewness=self.parts.wrrr is not None,
+            standardized=True,
+        )
 
     @cached_property
-    def _summed(self) -> np.ndarray:
-        return np.array([self.w, self.wr, self.wrr])
-
-    @cached_property
-    def total(self) -> np.ndarray:
-        """The sums of w, w r and w r^2 over all rows."""
-        return np.array([self.w.sum(), self.wr.sum(), self.wrr.sum()])
+    def total(self) -> Sums:
+        """The sums over all rows."""
+        if self.unit is None:
+            return self.parts.each(np.sum)
+        return _by_unit(np.zeros_like(self.unit), 1, self).each(np.sum)
 
     def sd(self, rows: str) -> float:
         """Return the standard deviation of the scores."""
-        W, wr, wrr = self.total
-        return float(np.sqrt(max(wrr - wr**2 / W, 0.0) / (W - (rows == "sample"))))
+        W, wr, wrr = self.total[:3]
+        n = W**2 / self.total.pairs[0]
+        return float(np.sqrt(max(wrr - wr**2 / W, 0.0) / W * (n / (n - (rows == "sample")))))
 
     def of_column(self, column: Column) -> tuple[np.ndarray, Self]:
         """Return a feature's values with the scores that belong to them.
@@ -72,31 +163,67 @@ class Scores:
         f, where = column
         if where is None:
             return f, self
-        sums = np.empty((3, len(f) + 1))
-        sums[:, :-1] = self._summed[:, where]
-        sums[:, -1] = self.total - sums[:, :-1].sum(axis=1)
+        if self.unit is not None or self.standardized:
+            return column.dense(len(self.r)), self
+        pairs = zip(self.parts, self.total, strict=True)
+        parts = [None if a is None else _with_rest(a[where], total) for a, total in pairs]
         count = np.ones(len(f) + 1, dtype=int)
         count[-1] = len(self.r) - len(f)
-        w, wr, wrr = sums
-        return np.concatenate([f, [0.0]]), type(self)(self.mean, _NO_ROWS, w, wr, wrr, count)
+        sums = Sums(*parts)  # type: ignore[arg-type]
+        entries = type(self)(self.mean, _NO_ROWS, sums.w, sums, count=count)
+        return np.concatenate([f, [0.0]]), entries
+
+    def find_bins(self, f: np.ndarray, **options: Any) -> tuple[Bins, np.ndarray]:
+        """Return bins for the values of a feature, and the bin of each."""
+        w = self.w
+        if self.parts.ww is not None:  # the scale of the weights is arbitrary
+            w = w * ((len(w) if self.count is None else self.count.sum()) / w.sum())
+        return find_bins(f, w, count=self.count, **options)
+
+    def psi(self, q: np.ndarray, V: float) -> np.ndarray:
+        """Return the influence 2 r q - q^2 - V of each row on V, where q_f of the rows is q.
+
+        On V / Var(s), with scores divided by their sd, it is (1 - V) r^2 - (r - q)^2.
+        """
+        r = self.r
+        return (1 - V) * r**2 - (r - q) ** 2 if self.standardized else (2 * r - q) * q - V
+
+    def squares(self, psi: np.ndarray, power: int = 2) -> float:
+        """Return the sum over units of (sum of w psi)^power, the variance of the sum of w psi."""
+        if self.unit is not None:
+            return float((np.bincount(self.unit, self.w * psi) ** power).sum())
+        return float(((self.w if self.parts.ww is None else self.w**power) * psi**power).sum())
+
+    def influence(self, index: np.ndarray, sums: Sums) -> Influence:
+        """Return the sums over units that `uncertainty` asks for."""
+        q = sums.wr / np.maximum(sums.w, _EMPTY)
+        psi = self.psi(q[index], float(sums.w @ q**2 / sums.w.sum()))
+        return Influence(self.squares(psi), self.squares(psi, 3), self.unit is not None)
+
+
+def _with_rest(there: np.ndarray, total: Any) -> np.ndarray:
+    return np.append(there, total - there.sum())
 
 
 class Tally(NamedTuple):
-    """A feature's bins and the sums in them, as `tally` makes them."""
+    """A feature's bins and the sums in them, over all rows, and of psi by unit if asked for."""
 
     bins: Bins
-    sums: np.ndarray
+    sums: Sums
+    total: Sums
+    influence: Influence | None = None
 
     @classmethod
     def of(
         cls, scores: Scores, column: Column, *, method: str, rows: str, n_bins: int | str
     ) -> Self:
         """Find bins for the values of a feature, and sum up in them."""
-        f, scores = scores.of_column(column)
-        bins, index = find_bins(
-            f, scores.w, method=method, rows=rows, n_bins=n_bins, count=scores.count
-        )
-        return cls(bins, tally(index, len(bins.first), scores, f))
+        f, entries = scores.of_column(column)
+        bins, index = entries.find_bins(f, method=method, rows=rows, n_bins=n_bins)
+        line = bins.method == "binned" and rows == "sample" and len(scores.r) < FINE
+        sums = tally(index, bins, entries, f, line=line)
+        special = rows == "sample" and (scores.unit is not None or scores.standardized)
+        return cls(bins, sums, scores.total, scores.influence(index, sums) if special else None)
 
     @property
     def method(self) -> str:
@@ -105,8 +232,9 @@ class Tally(NamedTuple):
 
     def check(self, rows: str) -> None:
         """Raise if no bin has two rows, so that effect and noise cannot be told apart."""
-        n, _, squares, _ = self.sums
-        if rows == "sample" and n.max() <= _PAIR and len(n) > 1 and squares.any():
+        w, squares = self.sums.w, self.sums.wrr
+        lone = not _paired(self.sums).any()
+        if rows == "sample" and lone and len(w) > 1 and squares.any():
             raise ValueError(
                 "a sample needs two rows in some level or bin of the feature to tell its effect "
                 "from noise; use fewer n_bins, or rows='population' if the rows are the whole "
@@ -115,75 +243,76 @@ class Tally(NamedTuple):
 
     def curve(self, mean: float, rows: str) -> dict[str, Any]:
         """Return q_f as the fields of a `ConditionalScore`."""
-        taken = self.sums[0] > 0
-        n, sr, srr, sf = self.sums[:, taken]
-        found = spread(n, sr, srr, rows)
-        binned = self.bins.method == "binned"
+        taken = self.sums.w > 0
+        sums = self.sums.each(lambda a: a[taken])
+        first, w = self.bins.first[taken], sums.w
+        found = spread(sums, rows, self.total, first)
+        assert sums.wf is not None
         return {
-            "t": sf / n if binned else self.bins.first[taken],
-            "q": found.m + sr.sum() / n.sum() + mean,
-            "p": n / n.sum(),
-            "n": n,
+            "t": sums.wf / w if self.bins.method == "binned" else first,
+            "q": found.m + sums.wr.sum() / w.sum() + mean,
+            "p": w / w.sum(),
+            "n": w,
             "method": self.bins.method,
             "variance": float(found.variance),
-            "standard_error": np.sqrt(found.v / n),
+            "standard_error": np.sqrt(found.u / w),
         }
 
 
-def tally(index: np.ndarray, n_bins: int, scores: Scores, f: np.ndarray) -> np.ndarray:
-    """Return the sums of w, w r, w r^2 and w f over the rows of each bin, shape (4, n_bins)."""
-    summed = (scores.w, scores.wr, scores.wrr, scores.w * f)
-    sums = np.array([np.bincount(index, values, n_bins) for values in summed])
-    if not np.isfinite(sums[3].sum()):
+def tally(
+    index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray, *, line: bool = False
+) -> Sums:
+    """Return the sums over the rows of each bin; with `line` also those of a line within bins."""
+    n_bins = len(bins.first)
+    parts = scores.parts._replace(wf=scores.w * f)
+    if line:
+        with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
+            g = f - bins.first[index]
+            parts = parts._replace(wgg=scores.w * g * g, wgr=parts.wr * g)
+    sums = parts.each(lambda values: np.bincount(index, values, n_bins))
+    if sums.wf is not None and not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
-    return sums
+    return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate:
-    """What is known of one feature (numbers) or of several (arrays with one entry per feature).
-
-    variance : Var[q_f(f(X))], which can fall below 0 in a sample.
-    error : of the variance.
-    pvalue : of the test that the variance is 0.
-    noise : the variance of the mean score that is left if the bins of the rows are given.
-    sign : -1 where q_f falls with f on the whole, else 1.
-    """
-
-    variance: Any
-    error: Any
-    pvalue: Any
-    noise: Any = 0.0
-    sign: Any = 1.0
-
-    @classmethod
-    def empty(cls, m: int) -> Self:
-        """Return room for `m` features."""
-        return cls(**{name: np.zeros(m) for name in cls.__dataclass_fields__})
-
-    def put(self, where: Any, other: Estimate) -> None:
-        """Take over what is known of other features, at these places."""
-        for name in self.__dataclass_fields__:
-            getattr(self, name)[where] = getattr(other, name)
+def _by_unit(index: np.ndarray, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:
+    """Return the sums with those over pairs of rows that share a bin and a unit."""
+    assert scores.unit is not None
+    key, part = np.unique(index * (scores.unit.max() + 1) + scores.unit, return_inverse=True)
+    w, wr = (np.bincount(part, values) for values in (scores.w, scores.parts.wr))
+    bins = key // (scores.unit.max() + 1)
+    ww, wwr, wwrr = (np.bincount(bins, values, n_bins) for values in (w * w, w * wr, wr * wr))
+    sums = scores.parts.each(np.sum) if sums is None else sums
+    return sums._replace(ww=ww, wwr=wwr, wwrr=wwrr)
 
 
 def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     """Return the variance of q_f with its error, test and sign, for each feature."""
     estimates = Estimate.empty(len(tallies))
-    sizes = np.array([len(bins.first) for bins, _ in tallies], dtype=int)
+    sizes = np.array([len(one.bins.first) for one in tallies], dtype=int)
     alike = np.ceil(np.log2(sizes))  # features with about as many bins are looked at together
-    for which in (np.flatnonzero(alike == k) for k in np.unique(alike)):
-        sums = np.zeros((4, sizes[which].max(), len(which)))
-        t = np.zeros(sums.shape[1:])
-        for i, j in enumerate(which.tolist()):
-            sums[:, : sizes[j], i] = tallies[j].sums
-            t[: sizes[j], i] = tallies[j].bins.first
-        n, sr, srr, sf = sums
-        binned = [tallies[j].bins.method == "binned" for j in which.tolist()]
-        t = np.where(binned, sf / np.maximum(n, _EMPTY), t)
-        found = spread(n, sr, srr, rows)
-        sign = np.where(_downhill(n, t, found.m, srr.sum(axis=0)), -1.0, 1.0)
-        estimates.put(which, found.estimate(sign))
+    kinds = np.array([one.sums.wgg is not None for one in tallies])
+    for k in np.unique(2 * alike + kinds):
+        which = np.flatnonzero(2 * alike + kinds == k)
+        some = [tallies[j] for j in which.tolist()]
+        shape = sizes[which].max(), len(which)
+        sums = some[0].sums.each(lambda _: np.zeros(shape))  # noqa: B023
+        first = np.zeros(shape)
+        for i, one in enumerate(some):
+            first[: sizes[which[i]], i] = one.bins.first
+            for into, values in zip(sums, one.sums, strict=True):
+                if into is not None and values is not None:
+                    into[: len(values), i] = values
+        total = some[0].total
+        known = None
+        if some[0].influence is not None:
+            known = Influence(*np.array([one.influence for one in some]).T)
+        ordered = np.array([not getattr(one.bins, "nominal", False) for one in some])
+        found = spread(sums, rows, total, first, ordered, known)
+        binned = [one.bins.method == "binned" for one in some]
+        t = np.where(binned, sums.wf / np.maximum(sums.w, _EMPTY), first)  # type: ignore[operator]
+        falls = _downhill(sums.w, t, found.m, sums.wrr.sum(axis=0)) & ordered
+        estimates.put(which, found.estimate(np.where(falls, -1.0, 1.0)))
     return estimates
 
 
@@ -197,97 +326,157 @@ def _downhill(n: np.ndarray, t: np.ndarray, m: np.ndarray, squares: np.ndarray) 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spread:
-    """Means m and variances v in bins; V = Var[q_f(f(X))], its error, p-value of 0, noise."""
+    """Means m in bins with their variances u / w; V = Var[q_f(f(X))], its error and its test."""
 
     m: np.ndarray
-    v: np.ndarray
+    u: np.ndarray
     variance: np.ndarray
-    error: np.ndarray
     pvalue: np.ndarray
-    noise: np.ndarray
+    uncertainty: Any = None
 
     def estimate(self, sign: np.ndarray) -> Estimate:
         """Return what is said of the features, without the bins."""
-        return Estimate(
-            variance=self.variance,
-            error=self.error,
-            pvalue=self.pvalue,
-            noise=self.noise,
-            sign=sign,
-        )
+        more = self.uncertainty._asdict() if self.uncertainty else {"error": 0.0}
+        return Estimate(variance=self.variance, pvalue=self.pvalue, sign=sign, **more)
 
 
-def spread(n: np.ndarray, sr: np.ndarray, srr: np.ndarray, rows: str) -> Spread:
+def spread(
+    sums: Sums,
+    rows: str,
+    total: Sums,
+    first: np.ndarray | None = None,
+    ordered: np.ndarray | bool = True,
+    known: Influence | None = None,
+) -> Spread:
     """Return how far the means differ between bins (first axis), for features on the last axes.
 
-    From a sample of W rows, by the within-bin U-statistic: the mean of s_i s_j over pairs i != j
-    within a bin estimates q_f(t)^2 without bias, and the same over all pairs estimates the
-    squared mean. Written with the unbiased variances v_b within the bins and v in total, that is
+    From a sample by the within-bin U-statistic: the mean of w_i w_j r_i r_j over pairs of rows
+    of different units within a bin, over that of w_i w_j, estimates q_f(t)^2 without bias, and
+    the same over all pairs estimates the squared mean. With the weights W in total,
 
-        V = sum_b p_b (m_b - m)^2 - (sum_b v_b - v) / W.
+        V = sum_b p_b (m_b^2 - e_b) + e,  e_b = (wwrr_b - m_b^2 ww_b) / (w_b^2 - ww_b),
 
-    For a population, V is the first term alone, without error.
+    and e the same of all rows. For a population, V is the sum of p_b m_b^2 alone, without error.
     """
-    W, some = n.sum(axis=0), np.maximum(n, _EMPTY)
-    centre = sr.sum(axis=0) / W
-    flat = ((n > 0).sum(axis=0) == 1) | (srr.sum(axis=0) == 0)
-    m = np.where((n > 0) & ~flat, sr / some - centre, 0.0)
-    variance = (n * m**2).sum(axis=0) / W
+    w, W = sums.w, sums.w.sum(axis=0)
+    some = np.maximum(w, _EMPTY)
+    centre = sums.wr.sum(axis=0) / W
+    flat = ((w > 0).sum(axis=0) == 1) | (sums.wrr.sum(axis=0) == 0)
+    m = np.where((w > 0) & ~flat, sums.wr / some - centre, 0.0)
+    between = (w * m**2).sum(axis=0) / W
     if rows == "population":
-        none = np.zeros_like(variance)
-        return Spread(
-            m=m, v=np.zeros_like(m), variance=variance, error=none, pvalue=none * np.nan, noise=none
-        )
-    v = np.where(flat, 0.0, _within(srr - sr**2 / some, n))
-    total = srr.sum(axis=0) - W * centre**2
+        return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)
+    ww, wwr, wwrr = sums.shifted(-centre).pairs
+    e, u, n = _noise(sums, m, wwr, wwrr)
+    e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
+    all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
+    e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
+    variance = between - (w * e).sum(axis=0) / W + e_total
+    if sums.wgg is not None and first is not None:
+        variance = variance + np.where(flat, 0.0, _gated_line(sums, first, n))
+    cubes = sums.wrrr
+    if cubes is not None:
+        mean = sums.wr / some
+        cubes = cubes - mean * (3 * sums.wrr - mean * (3 * sums.wr - mean * w))
     return Spread(
         m=m,
-        v=v,
-        variance=variance - np.where(flat, 0.0, (v.sum(axis=0) - total / (W - 1)) / W),
-        error=_standard_error(m, n, v),
-        pvalue=np.where(flat, 1.0, _brown_forsythe(m, n, v)),
-        noise=(n * v).sum(axis=0) / W**2,
+        u=u,
+        variance=variance,
+        pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
+        uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known),
     )
 
 
-def _within(squares: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return the unbiased variances v_b within the bins; lone rows borrow the pooled one."""
-    squares = np.maximum(squares, 0)
-    paired = n > _PAIR
+def _paired(sums: Sums) -> np.ndarray:
+    """Return which bins have rows of two units."""
+    if sums.ww is None:
+        return sums.w > _PAIR
+    return sums.w**2 > (1 + 1e-9) * sums.ww
+
+
+def _noise(
+    sums: Sums, m: np.ndarray, wwr: np.ndarray, wwrr: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return e_b, the unbiased u_b = w_b Var(m_b), and the effective rows w^2 / ww of the bins.
+
+    Lone rows borrow the pooled variance v = u w / ww of a row.
+    """
+    w, ww = sums.w, sums.pairs[0]
+    paired = _paired(sums)
+    n = np.where(w > 0, w**2 / np.maximum(ww, _EMPTY), 0.0)
+    pairs = np.where(paired, w**2 - ww, 1.0)
+    squares = np.maximum(wwrr - m * (2 * wwr - m * ww), 0)  # of w (r - m)
+    u = squares * w / pairs
     df = np.where(paired, n - 1, 0.0)
-    pooled = (squares * paired).sum(axis=0) / np.maximum(df.sum(axis=0), _EMPTY)
-    return np.where(paired, squares / np.where(paired, df, 1.0), np.where(n > 0, pooled, 0.0))
+    k = ww / np.maximum(w, _EMPTY)
+    pooled = (df * u / np.maximum(k, _EMPTY)).sum(axis=0) / np.maximum(df.sum(axis=0), _EMPTY)
+    u = np.where(paired, u, pooled * k)
+    e = u / np.maximum(w, _EMPTY)
+    if sums.ww is not None:
+        e = np.where(paired, (wwrr - m**2 * ww) / pairs, e)
+    return e, u, n
 
 
-def _standard_error(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return that of V, by its influence function psi = 2 (s - mu)(q - mu) - (q - mu)^2 - V.
+def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return what a line within each bin explains, in so far as it stands out from noise.
 
-    Var(psi) = 4 E[v q^2] + Var(q^2) for centred q. The noise in m_b^2 is taken off; where q = 0
-    there remains the variance 2 sum_b v_b^2 / W^2 of a U-statistic of second order.
+    In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)). Their sum C counts by 1 - 2 / t^2, where
+    t is C over its own error: that from the c_b, or half as much as noise alone would make it.
     """
-    W, vv = n.sum(axis=0), (v**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
-    slope = 4 * (v * n * m**2).sum(axis=0) - 4 * vv
-    bend = (n * (m**2 - (n * m**2).sum(axis=0) / W) ** 2).sum(axis=0)
-    return np.sqrt(np.maximum(slope, 0) + bend + 2 * vv) / W
+    w, some = sums.w, np.maximum(sums.w, _EMPTY)
+    fits, p = n >= _LINE, w / w.sum(axis=0)
+    m = sums.wr / some
+    srr = np.maximum(sums.wrr - sums.wr * m, 0)
+    with np.errstate(all="ignore"):
+        wg = sums.wf - first * w  # type: ignore[operator]
+        sgg, sgr = sums.wgg - wg**2 / some, sums.wgr - wg * m  # type: ignore[operator]
+        gain = np.where(sgg > ROUNDING * sums.wgg, sgr**2 / sgg, 0.0)
+    fits &= np.isfinite(gain)
+    df = np.where(fits, n - 2, 1.0)
+    v = srr / some * n / (df + 1)
+    left = np.maximum(srr - gain, 0) / some * n / df
+    c = np.where(fits, p * (v - left), 0.0)
+    noise = np.where(fits, 2 * (p * v / df) ** 2, 0.0).sum(axis=0)
+    C, squares = c.sum(axis=0), (c**2).sum(axis=0)
+    t2 = np.maximum(C**2 / np.maximum(squares, _EMPTY), C**2 / np.maximum(4 * noise, _EMPTY))
+    return np.where(C > 0, C * np.maximum(0, 1 - 2 / np.maximum(t2, _EMPTY)), 0.0)
 
 
-def _brown_forsythe(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Test that all q are equal where the bins' variances need not be.
+def _test(
+    sums: Sums,
+    m: np.ndarray,
+    u: np.ndarray,
+    n: np.ndarray,
+    ordered: np.ndarray | bool,
+    known: Influence | None,
+) -> np.ndarray:
+    """Return the p-value that all q are equal, of the bins and of bins merged to 2, 4, 8, ....
 
-    F = sum_b n_b m_b^2 / sum_b (1 - p_b) v_b, with degrees of freedom by two moments.
-
-    M. B. Brown, A. B. Forsythe. Technometrics 16(1), 1974. D. V. Mehrotra. Communications in
-    Statistics – Simulation and Computation 26(3), 1997.
+    A trend stands out in few bins, a rough curve in many. Levels without order are not merged,
+    nor are bins that share units.
     """
-    p, signal = n / n.sum(axis=0), (n * m**2).sum(axis=0)
-    noise = ((1 - p) * v).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no noise: any difference is real
-        df1 = noise**2 / (
-            (v**2).sum(axis=0) + (p * v).sum(axis=0) ** 2 - 2 * (p * v**2).sum(axis=0)
+    pvalue = brown_forsythe(sums.w, m, u, n)
+    bins, shape = (sums.w > 0).sum(axis=0), m.shape[1:]
+    merges = np.broadcast_to(ordered, shape)
+    if known is not None:
+        merges = merges & ~np.asarray(known.units, dtype=bool)
+    found, K = [pvalue], 2
+    middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
+    column = np.arange(pvalue.size).reshape(shape)
+    most = np.where(merges, bins, 0).max(initial=0)
+    while most > K:
+        index = ((middle * K).astype(int).clip(0, K - 1) * pvalue.size + column).ravel()
+        size = K * pvalue.size
+        merged = sums._replace(wf=None, wrrr=None, wgg=None, wgr=None).each(
+            lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
         )
-        df2 = noise**2 / (((1 - p) * v) ** 2 / np.maximum(n - 1, 1)).sum(axis=0)
-        pvalue = special.fdtrc(df1, df2, signal / noise)
-    return np.where(noise > 0, pvalue, np.where(signal > 0, 0.0, 1.0))
+        mean = merged.wr / np.maximum(merged.w, _EMPTY)
+        _, noise, rows = _noise(merged, mean, *merged.pairs[1:])
+        p = brown_forsythe(merged.w, mean, noise, rows)
+        use = merges & (bins > K) & ((merged.w > 0).sum(axis=0) > 1)
+        found.append(np.where(use, p, np.nan))
+        K *= 2
+    return cauchy(np.array(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,25 +496,30 @@ class Slope:
     def of(cls, scores: Scores, f: np.ndarray, rows: str) -> Self:
         """Fit the line by least squares."""
         r, w = scores.r, scores.w
-        W, _, wrr = scores.total
+        W, _, wrr = scores.total[:3]
         centre = float(w @ f / W)
         unit = float(np.abs(f - centre).max()) or 1.0  # any will do, and this one can't overflow
         z = (f - centre) / unit
-        covariance, z_variance = scores.wr @ z / W, w @ z**2 / W
+        covariance, z_variance = scores.parts.wr @ z / W, w @ z**2 / W
         if f.min() == f.max():
             covariance = z_variance = 0.0
         beta = covariance / (z_variance or 1.0)
         variance = beta**2 * z_variance
-        error, pvalue = 0.0, np.nan if rows == "population" else 1.0
-        noise = w @ (z * (r - beta * z)) ** 2
+        error, pvalue, slope = 0.0, np.nan if rows == "population" else 1.0, 0.0
+        noise = scores.squares(z * (r - beta * z))
         if rows == "sample" and z_variance * wrr > 0:
-            psi = 2 * r * beta * z - (beta * z) ** 2 - variance
-            error = float(np.sqrt(w @ psi**2) / W)
+            error = float(np.sqrt(scores.squares(scores.psi(beta * z, variance))) / W)
             z_score = abs(covariance) * W / np.sqrt(noise) if noise else np.inf
             pvalue = float(2 * special.ndtr(-z_score))
+            slope = 4 * noise / (W**2 * z_variance)
         downhill = covariance < -ROUNDING * np.sqrt(z_variance * wrr / W)
         estimate = Estimate(
-            variance=float(variance), error=error, pvalue=pvalue, sign=-1.0 if downhill else 1.0
+            variance=float(variance),
+            error=error,
+            pvalue=pvalue,
+            slope=slope,
+            rest=max(error**2 - slope * variance, 0.0),
+            sign=-1.0 if downhill else 1.0,
         )
         beta_error = float(np.sqrt(noise) / (W * (z_variance or 1.0))) * (error > 0)
         return cls(estimate, float(beta), centre, unit, beta_error, f, w)

@@ -14,7 +14,7 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._checks import check_memory
-from firmlib._moments import Scores, tally
+from firmlib._moments import Scores, Sums, tally
 from firmlib._table import Column, Table, is_sparse
 
 _BEYOND = 30  # of n first rows, about two rows in n lie beyond by chance, 30 in n hardly ever
@@ -29,14 +29,14 @@ class FeatureSums(NamedTuple):
     start: Bins
     limit: float
     bins: Bins
-    sums: np.ndarray
+    sums: Sums
     beyond: float = 0.0
 
     @classmethod
     def empty(cls, start: Bins, limit: float) -> Self:
         """Return the sums of no rows."""
         limit = max(limit, len(start.first))
-        return cls(start, limit, start, np.zeros((4, len(start.first))))
+        return cls(start, limit, start, Sums(*np.zeros((4, len(start.first)))))
 
     def of(self, f: np.ndarray, scores: Scores) -> Self:
         """Return the sums of other rows, in these bins and those of new levels."""
@@ -48,7 +48,7 @@ class FeatureSums(NamedTuple):
                 index = bins.index(f)
         if self.start.method == "binned" and (f.min() < bins.first[0] or f.max() > bins.last):
             beyond = float(scores.w[bins.outside(f)].sum())
-        sums = tally(index, len(bins.first), scores, f)
+        sums = tally(index, bins, scores, f)
         return self._replace(bins=bins, sums=sums, beyond=beyond)
 
     def merged(self, other: FeatureSums) -> Self:
@@ -57,13 +57,12 @@ class FeatureSums(NamedTuple):
         if bins.method == "discrete" and bins is not other.bins:
             late = other.bins.method == "discrete"
             bins = self._widened(other.bins.first) if late else other.bins
-        sums = self._in(bins) + other._in(bins)
+        sums = self._in(bins).plus(other._in(bins))
         return self._replace(bins=bins, sums=sums, beyond=self.beyond + other.beyond)
 
     def shifted(self, d: float) -> Self:
         """Return the sums with r + d instead of r."""
-        w, wr, wrr, wf = self.sums
-        return self._replace(sums=np.array([w, wr + d * w, wrr + d * (2 * wr + d * w), wf]))
+        return self._replace(sums=self.sums.shifted(d))
 
     def _widened(self, levels: np.ndarray) -> Bins:
         """Return bins of more levels; if they are too many, from one first level to the next."""
@@ -74,15 +73,15 @@ class FeatureSums(NamedTuple):
             return Bins(self.start.first, "binned")
         return Bins(union, "discrete")
 
-    def _in(self, bins: Bins) -> np.ndarray:
+    def _in(self, bins: Bins) -> Sums:
         if self.bins is bins or self.bins.method == "binned":
             return self.sums
         index = bins.index(self.bins.first)
-        return np.array([np.bincount(index, values, len(bins.first)) for values in self.sums])
+        return self.sums.each(lambda values: np.bincount(index, values, len(bins.first)))
 
     def warn(self, name: str) -> None:
         """Warn if the first rows were no random sample of all."""
-        W = self.sums[0].sum()
+        W = self.sums.w.sum()
         if self.bins.method != self.start.method:
             warnings.warn(
                 f"feature {name!r} has more than {self.limit} levels, but the rows that its bins "
@@ -101,16 +100,20 @@ class FeatureSums(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The sums of all features, of scores minus `centre`, and the number of rows."""
+    """The sums of all features, of scores minus `centre`, and the number of rows.
+
+    `whole` says whether all weights were whole numbers.
+    """
 
     centre: float
     n: int
     features: list[FeatureSums]
+    whole: bool = True
 
     @property
     def weight(self) -> float:
         """The weight of all rows."""
-        return float(self.features[0].sums[0].sum())
+        return float(self.features[0].sums.w.sum())
 
     def merged(self, other: Statistics) -> Self:
         """Return those of both, around the mean of both: so no digits are lost far from 0."""
@@ -120,12 +123,19 @@ class Statistics(NamedTuple):
         steps = self.centre - centre, other.centre - centre
         pairs = zip(self.features, other.features, strict=True)
         features = [a.shifted(steps[0]).merged(b.shifted(steps[1])) for a, b in pairs]
-        return type(self)(centre, self.n + other.n, features)
+        return type(self)(centre, self.n + other.n, features, self.whole and other.whole)
+
+    def counted(self) -> Self:
+        """Return what remains if weights count rows."""
+        counts = [
+            f._replace(sums=f.sums._replace(ww=None, wwr=None, wwrr=None)) for f in self.features
+        ]
+        return self._replace(features=counts)
 
     def scores(self) -> Scores:
         """Return the sums of the scores as if all were one entry."""
-        w, wr, wrr, _ = self.features[0].sums.sum(axis=1, keepdims=True)
-        return Scores(self.centre, wr, w, wr, wrr)
+        sums = self.features[0].sums.each(lambda a: a.sum(keepdims=True))
+        return Scores(self.centre, sums.wr, sums.w, sums)
 
 
 class Chunk(NamedTuple):

@@ -31,6 +31,8 @@ def firm(
     target: Any = None,
     n_bins: int | str = "auto",
     sample_weight: ArrayLike | None = None,
+    weight_type: str = "auto",
+    groups: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     standardize: bool = False,
     confidence_level: float = 0.95,
@@ -63,10 +65,10 @@ def firm(
         part of Q_f.
     rows : {"auto", "sample", "population"}, default "auto"
         What the rows are. As a "sample" they stand for a larger population: the variance of the
-        means overstates that of q_f, and is corrected (by a U-statistic); weights count how
-        often a row was seen. As a "population" the rows *are* the distribution (a truth table,
-        all sequences, a product grid) and the variance of the means is Q_f^2 itself; weights
-        are probabilities, up to scale. "auto" is "sample".
+        means overstates that of q_f, and is corrected (by a U-statistic). As a "population" the
+        rows *are* the distribution (a truth table, all sequences, a product grid) and the
+        variance of the means is Q_f^2 itself; weights are probabilities, up to scale. "auto" is
+        "sample".
     response_method : str, default "auto"
         What an estimator is asked; see `firmlib.scores.as_score`.
     target : label or column, default None
@@ -74,11 +76,20 @@ def firm(
     n_bins : int or "auto", default "auto"
         Number of bins, and the largest number of levels that "auto" calls discrete.
     sample_weight : array of shape (n,), default None
-        A weight k is the same as the row k times; by default all are 1.
+        By default all are 1.
+    weight_type : {"auto", "count", "sampling"}, default "auto"
+        What weights mean in a sample. As a "count", a weight k is the same as the row k times.
+        As those of "sampling" (survey, inverse probability) they say how much of the population
+        a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
+        of counts. "auto" is "count" where all are whole numbers; the result records it.
+    groups : array of shape (n,), default None
+        The unit (patient, day, gene) that each row belongs to, by any label; by default every row
+        is one. Errors and tests then count units, and pairs of rows of one unit are not used.
     feature_names : sequence of str, default None
         Names to use instead; pairs keep theirs.
     standardize : bool, default False
-        Divide the score by its standard deviation first; to the intervals that counts as known.
+        Divide the score by its standard deviation first; errors and intervals know that it is
+        estimated.
     confidence_level : float, default 0.95
         Of the intervals.
     n_jobs : int, default None
@@ -126,6 +137,8 @@ def firm(
         target=target,
         n_bins=n_bins,
         sample_weight=sample_weight,
+        weight_type=weight_type,
+        groups=groups,
     )
     sd = data.scores.sd("population" if method == "slope" else data.rows)
     if standardize and sd > 0:
@@ -152,6 +165,7 @@ def firm(
         curves=Curves(names, sources, data.scores.mean, data.rows),
         n=len(data.scores.r),
         rows=data.rows,
+        weight_type="count" if data.scores.parts.ww is None else "sampling",
         response=data.response.method,
         target=data.response.target,
     )

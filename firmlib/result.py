@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from firmlib._checks import check_option
-from firmlib._moments import Estimate, Slope, Tally
+from firmlib._inference import Estimate
+from firmlib._moments import Slope, Tally
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +155,10 @@ class FirmResult:
     curves: Mapping[str, ConditionalScore]
     n: int
     rows: str
+    confidence_level: float
+    heavy_tails: np.ndarray
+    estimate: Estimate
+    weight_type: str = "count"
     response: str = "values"
     target: Any = None
     _places: dict[str, int] = field(default_factory=dict, init=False)
@@ -239,20 +243,12 @@ class FirmResult:
 
 
 def make_result(found: Estimate, sd: float, confidence_level: float, **fields: Any) -> FirmResult:
-    """Turn the variance of q_f and its error into Q_f with an interval.
-
-    Q is normal if it is large, V if Q is small and there are many bins, and if there are two,
-    the difference of their means is: the upper end is the largest of the three.
-    """
-    z = special.ndtri((1 + confidence_level) / 2)
+    """Turn the variance of q_f and its error into Q_f with an interval."""
     Q = np.sqrt(np.maximum(found.variance, 0))
     sign = np.where(Q > 0, found.sign, 1.0)
     floor = np.maximum(Q, np.sqrt(found.error))
     error = np.divide(found.error, 2 * floor, out=np.zeros_like(floor), where=floor > 0)
-    low = sign * np.maximum(Q - z * error, 0)
-    difference = np.sqrt(np.maximum(found.variance + found.noise, 0)) + z * np.sqrt(found.noise)
-    ends = Q + z * error, np.sqrt(np.maximum(found.variance + z * found.error, 0)), difference
-    high = sign * np.max(ends, axis=0)
+    low, high = (sign * end for end in found.interval(confidence_level))
     importances = sign * Q + 0.0  # no -0.0
     return FirmResult(
         importances=importances,
@@ -262,5 +258,8 @@ def make_result(found: Estimate, sd: float, confidence_level: float, **fields: A
         pvalues=found.pvalue,
         variance=found.variance,
         standardized=importances / sd if sd > 0 else np.zeros_like(importances),
+        heavy_tails=np.asarray(found.heavy, dtype=bool),
+        confidence_level=confidence_level,
+        estimate=found,
         **fields,
     )

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._bins import Bins, find_bins
+from firmlib._bins import Bins
 from firmlib._checks import (
     check_array,
     check_integer,
@@ -21,7 +21,7 @@ from firmlib._checks import (
     check_number,
     check_option,
 )
-from firmlib._data import check_counts, check_rows, check_scores
+from firmlib._data import WEIGHT_TYPES, check_rows, check_scores, check_weight_type
 from firmlib._moments import Scores, Tally, summarize, tally
 from firmlib._sums import Chunk, FeatureSums, Statistics
 from firmlib._table import Table
@@ -59,6 +59,8 @@ class StreamingFirm:
         As for `firm`: "auto" is "sample".
     confidence_level : float, default 0.95
         Of the intervals.
+    weight_type : {"auto", "count", "sampling"}, default "auto"
+        What weights mean, as for `firm`.
     first_rows : int, default 10_000
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
@@ -106,6 +108,7 @@ class StreamingFirm:
         method: str = "auto",
         rows: str = "auto",
         confidence_level: float = 0.95,
+        weight_type: str = "auto",
         first_rows: int = 10_000,
     ) -> None:
         check_n_bins(n_bins)
@@ -118,6 +121,8 @@ class StreamingFirm:
             confidence_level,
             first_rows,
         )
+        check_option("weight_type", weight_type, WEIGHT_TYPES)
+        self.weight_type = weight_type
         self._names: list[str] | None = None
         self._bins: dict[str, Bins] | None = None
         self._waiting: tuple[Chunk, ...] = ()  # rows seen before there were bins
@@ -154,7 +159,7 @@ class StreamingFirm:
         s : array of shape (n,)
             Scores of these rows. Beside partitions of F of unknown length, of dask, in as many.
         sample_weight : array of shape (n,), default None
-            A weight k is the same as the row k times; by default all are 1.
+            By default all are 1; see `weight_type`.
 
         Returns
         -------
@@ -200,7 +205,7 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows"):
+        for option in ("method", "rows", "weight_type"):
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -223,13 +228,19 @@ class StreamingFirm:
         """Return the importances of what was seen so far, as `firm` does; more may follow."""
         now, names = self._current(), self._names or []
         scores = now.scores()
-        check_counts(scores.w, self.rows, self.method)
+        kind = self.weight_type
+        if kind == "auto":
+            kind = "count" if now.whole else "sampling"
+        if kind == "count":
+            check_weight_type(kind, scores.w, self.rows, self.method)
+            now, scores = now.counted(), now.counted().scores()
         tallies = []
         for name, feature in zip(names, now.features, strict=True):
             feature.warn(name)
-            taken = feature.sums[0] > 0
+            taken = feature.sums.w > 0
             bins = Bins(feature.bins.first[taken], feature.bins.method)
-            tallies.append(Tally(bins, feature.sums[:, taken]))
+            sums = feature.sums.each(lambda a: a[taken])  # noqa: B023
+            tallies.append(Tally(bins, sums, scores.total))
             try:
                 tallies[-1].check(self.rows)
             except ValueError as error:
@@ -243,6 +254,7 @@ class StreamingFirm:
             curves=Curves(names, tallies, now.centre, self.rows),
             n=now.n,
             rows=self.rows,
+            weight_type=kind,
         )
 
     def _checked_names(self, table: Table) -> list[str]:
@@ -275,13 +287,15 @@ class StreamingFirm:
     def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
         constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
         mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
-        scores = Scores.of(chunk.s, chunk.w, float(mean))
+        keep = self.rows == "sample" and self.weight_type != "count" and np.any(chunk.w != 1)
+        scores = Scores.of(chunk.s, chunk.w, float(mean), sampling=bool(keep))
         columns = (chunk.column(j) for j in range(chunk.table.width))
         features = [
             self._one(j, name, *scores.of_column(column))
             for j, (name, column) in enumerate(zip(names, columns, strict=True))
         ]
-        return Statistics(scores.mean, len(chunk.s), features)
+        whole = not (chunk.w % 1).any()
+        return Statistics(scores.mean, len(chunk.s), features, whole)
 
     def _one(self, j: int, name: str, f: np.ndarray, scores: Scores) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
@@ -290,15 +304,8 @@ class StreamingFirm:
             return self._statistics.features[j].of(f, scores)
         if self._bins is not None:
             return FeatureSums.empty(self._bins[name], limit).of(f, scores)
-        bins, index = find_bins(
-            f,
-            scores.w,
-            method=self.method,
-            rows=self.rows,
-            n_bins=self.n_bins,
-            count=scores.count,
-        )
-        sums = tally(index, len(bins.first), scores, f)
+        bins, index = scores.find_bins(f, method=self.method, rows=self.rows, n_bins=self.n_bins)
+        sums = tally(index, bins, scores, f)
         return FeatureSums.empty(bins, limit)._replace(sums=sums)
 
     def _add(self, more: Statistics | None) -> None:
