@@ -26,7 +26,7 @@ export PYTHONNOUSERSITE := 1
 export PYTHONUTF8 := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce sweep accept test test-slow test-strange test-kill test-slurm test-browser mutants bench lint format lab site archive pdf lock clean
+.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-cpus test-kill test-slurm test-browser mutants bench lint format lab site archive pdf lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -43,6 +43,9 @@ reproduce: $(READY)  ## execute what has changed into build/ and compare with wh
 
 sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….yaml (cluster: PROFILE=…)
 	@$(BIN)/python -m workflow.sweep "$$GRID" $(if $(YES),--yes) $(if $(PROFILE),--profile "$$PROFILE")
+
+accept-sweep: $(READY)  ## take over the table of a sweep, GRID=…, as data/sweep_….csv
+	@$(BIN)/python -m workflow.committed "$$GRID"
 
 accept: $(READY)  ## take over what reproduce made, README's table of claims included
 	@$(BIN)/python -m workflow.accept
@@ -61,6 +64,9 @@ test-slow: $(READY)  ## the tests that simulate for long, and more examples of t
 
 test-strange: $(READY)  ## odd surroundings: folder names, failing set-ups; says what it skips
 	$(BIN)/python -m pytest -q tests/strange
+
+test-cpus: $(READY)  ## the notebooks as five other CPUs would compute them (some: ONLY="05 06")
+	@$(BIN)/python -m tests.cpus $(ONLY)
 
 test-kill: $(READY)  ## kill a sweep at 25 random moments; nothing may be lost or run twice
 	@$(BIN)/python -m tests.kill_sweep

@@ -65,7 +65,7 @@ class Data:
             w,
             sampling=weight_type == "sampling",
             unit=check_groups(groups, table, keep) if rows == "sample" else None,
-            skewness=rows == "sample" and len(s) < FINE,
+            fine=rows == "sample" and len(s) < FINE,
         )
         return cls(table, scores, keep, response, method, rows, n_bins)
 

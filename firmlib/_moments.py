@@ -27,6 +27,7 @@ FINE = 50_000
 _NO_ROWS = np.empty(0)
 _EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
 _PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
+_ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LINE = 8  # rows from which a bin has a line
 ROUNDING = 1e-12
 """A slope below this share of what it could be at most is rounding, and has no sign."""
@@ -76,8 +77,8 @@ class Sums(NamedTuple):
         parts = zip(self, other, strict=True)
         return type(self)(*(None if a is None or b is None else a + b for a, b in parts))
 
-    def shifted(self, d: Any) -> Self:
-        """Return the sums with r + d instead of r."""
+    def shifted(self, d: Any, first: np.ndarray | None = None) -> Self:
+        """Return the sums with r + d instead of r; without lines if no `first` values are given."""
         w, wr, wrr = self.w, self.wr, self.wrr
         moved = self._replace(wr=wr + d * w, wrr=wrr + d * (2 * wr + d * w))
         if self.ww is not None and self.wwr is not None:
@@ -85,7 +86,13 @@ class Sums(NamedTuple):
             moved = moved._replace(wwr=self.wwr + d * self.ww, wwrr=wwrr)
         if self.wrrr is not None:
             moved = moved._replace(wrrr=self.wrrr + d * (3 * wrr + d * (3 * wr + d * w)))
-        return moved._replace(wgr=None, wgg=None)
+        if first is None or self.wgr is None or self.wf is None:
+            return moved._replace(wgr=None, wgg=None)
+        return moved._replace(wgr=self.wgr + d * (self.wf - first * w))
+
+    def coarse(self) -> Self:
+        """Return the sums without those for lines and skewness."""
+        return self._replace(wrrr=None, wgg=None, wgr=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +123,13 @@ class Scores:
         *,
         sampling: bool = False,
         unit: np.ndarray | None = None,
-        skewness: bool = False,
+        fine: bool = False,
         standardized: bool = False,
     ) -> Self:
-        """Return scores minus `mean`, by default their own; weights are counts or `sampling`."""
+        """Return scores minus `mean`, by default their own; weights are counts or `sampling`.
+
+        If `fine`, lines within bins and the skewness are wanted, too.
+        """
         if mean is None:
             mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
         r = s - mean if np.ptp(s) > 0 else np.zeros_like(s)
@@ -127,7 +137,7 @@ class Scores:
         parts = Sums(w, wr, wr * r)
         if sampling and unit is None:
             parts = parts._replace(ww=w * w, wwr=w * wr, wwrr=wr * wr)
-        if skewness:
+        if fine:
             parts = parts._replace(wrrr=parts.wrr * r)
         return cls(mean, r, w, parts, unit, standardized)
 
@@ -138,7 +148,7 @@ class Scores:
             self.w,
             sampling=self.parts.ww is not None,
             unit=self.unit,
-            skewness=self.parts.wrrr is not None,
+            fine=self.parts.wrrr is not None,
             standardized=True,
         )
 
@@ -220,8 +230,7 @@ class Tally(NamedTuple):
         """Find bins for the values of a feature, and sum up in them."""
         f, entries = scores.of_column(column)
         bins, index = entries.find_bins(f, method=method, rows=rows, n_bins=n_bins)
-        line = bins.method == "binned" and rows == "sample" and len(scores.r) < FINE
-        sums = tally(index, bins, entries, f, line=line)
+        sums = tally(index, bins, entries, f)
         special = rows == "sample" and (scores.unit is not None or scores.standardized)
         return cls(bins, sums, scores.total, scores.influence(index, sums) if special else None)
 
@@ -259,13 +268,11 @@ class Tally(NamedTuple):
         }
 
 
-def tally(
-    index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray, *, line: bool = False
-) -> Sums:
-    """Return the sums over the rows of each bin; with `line` also those of a line within bins."""
+def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
+    """Return the sums over the rows of each bin."""
     n_bins = len(bins.first)
     parts = scores.parts._replace(wf=scores.w * f)
-    if line:
+    if bins.method == "binned" and parts.wrrr is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
             g = f - bins.first[index]
             parts = parts._replace(wgg=scores.w * g * g, wgr=parts.wr * g)
@@ -374,6 +381,8 @@ def spread(
     variance = between - (w * e).sum(axis=0) / W + e_total
     if sums.wgg is not None and first is not None:
         variance = variance + np.where(flat, 0.0, _gated_line(sums, first, n))
+    rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
+    variance = np.where(np.abs(variance) > rounded, variance, 0.0)
     cubes = sums.wrrr
     if cubes is not None:
         mean = sums.wr / some
@@ -405,7 +414,8 @@ def _noise(
     paired = _paired(sums)
     n = np.where(w > 0, w**2 / np.maximum(ww, _EMPTY), 0.0)
     pairs = np.where(paired, w**2 - ww, 1.0)
-    squares = np.maximum(wwrr - m * (2 * wwr - m * ww), 0)  # of w (r - m)
+    squares = wwrr - m * (2 * wwr - m * ww)  # of w (r - m)
+    squares = np.where(squares > _ROUNDED * wwrr.sum(axis=0), squares, 0.0)
     u = squares * w / pairs
     df = np.where(paired, n - 1, 0.0)
     k = ww / np.maximum(w, _EMPTY)
@@ -467,8 +477,12 @@ def _test(
     while most > K:
         index = ((middle * K).astype(int).clip(0, K - 1) * pvalue.size + column).ravel()
         size = K * pvalue.size
-        merged = sums._replace(wf=None, wrrr=None, wgg=None, wgr=None).each(
-            lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
+        merged = (
+            sums.coarse()
+            ._replace(wf=None)
+            .each(
+                lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
+            )
         )
         mean = merged.wr / np.maximum(merged.w, _EMPTY)
         _, noise, rows = _noise(merged, mean, *merged.pairs[1:])

@@ -14,7 +14,7 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._checks import check_memory
-from firmlib._moments import Scores, Sums, tally
+from firmlib._moments import FINE, Scores, Sums, tally
 from firmlib._table import Column, Table, is_sparse
 
 _BEYOND = 30  # of n first rows, about two rows in n lie beyond by chance, 30 in n hardly ever
@@ -62,7 +62,11 @@ class FeatureSums(NamedTuple):
 
     def shifted(self, d: float) -> Self:
         """Return the sums with r + d instead of r."""
-        return self._replace(sums=self.sums.shifted(d))
+        return self._replace(sums=self.sums.shifted(d, self.bins.first))
+
+    def changed(self, **sums: None) -> Self:
+        """Return these without some of the sums."""
+        return self._replace(sums=self.sums._replace(**sums))
 
     def _widened(self, levels: np.ndarray) -> Bins:
         """Return bins of more levels; if they are too many, from one first level to the next."""
@@ -125,12 +129,14 @@ class Statistics(NamedTuple):
         features = [a.shifted(steps[0]).merged(b.shifted(steps[1])) for a, b in pairs]
         return type(self)(centre, self.n + other.n, features, self.whole and other.whole)
 
-    def counted(self) -> Self:
-        """Return what remains if weights count rows."""
-        counts = [
-            f._replace(sums=f.sums._replace(ww=None, wwr=None, wwrr=None)) for f in self.features
-        ]
-        return self._replace(features=counts)
+    def needed(self, weight_type: str) -> Self:
+        """Return what is needed of them for so many rows and this kind of weights."""
+        features = self.features
+        if weight_type == "count":
+            features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
+        if self.n >= FINE:
+            features = [f.changed(wrrr=None, wgg=None, wgr=None) for f in features]
+        return self._replace(features=features)
 
     def scores(self) -> Scores:
         """Return the sums of the scores as if all were one entry."""

@@ -296,7 +296,7 @@ def _mutated(
     """`n` copies of a motif with `mutations` letters redrawn, to another letter if `change`."""
     copies = np.tile(motif, (n, 1))
     rows = np.arange(n)[:, None]
-    places = np.argsort(rng.random_sample((n, len(motif))), axis=1)[:, :mutations]
+    places = np.argsort(rng.random_sample((n, len(motif))), axis=1, kind="stable")[:, :mutations]
     step = rng.randint(1, 4, size=places.shape) if change else rng.randint(0, 4, places.shape)
     copies[rows, places] = (copies[rows, places] + step) % 4
     return copies

@@ -224,7 +224,8 @@ class FirmResult:
 
     def _head(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
-        return f"{len(self)} features, {self.n} rows ({self.rows}), score: {self.response}{target}"
+        many = f"{len(self)} feature{'s' * (len(self) > 1)}"
+        return f"{many}, {self.n} rows ({self.rows}), score: {self.response}{target}"
 
     def __repr__(self) -> str:
         table: Any = self.to_frame()[["importance", "ci_low", "ci_high", "pvalue"]]

@@ -22,7 +22,7 @@ from firmlib._checks import (
     check_option,
 )
 from firmlib._data import WEIGHT_TYPES, check_rows, check_scores, check_weight_type
-from firmlib._moments import Scores, Tally, summarize, tally
+from firmlib._moments import FINE, Scores, Tally, summarize, tally
 from firmlib._sums import Chunk, FeatureSums, Statistics
 from firmlib._table import Table
 from firmlib.features import check_names
@@ -233,7 +233,8 @@ class StreamingFirm:
             kind = "count" if now.whole else "sampling"
         if kind == "count":
             check_weight_type(kind, scores.w, self.rows, self.method)
-            now, scores = now.counted(), now.counted().scores()
+        now = now.needed(kind)
+        scores = now.scores()
         tallies = []
         for name, feature in zip(names, now.features, strict=True):
             feature.warn(name)
@@ -287,8 +288,14 @@ class StreamingFirm:
     def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
         constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
         mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
-        keep = self.rows == "sample" and self.weight_type != "count" and np.any(chunk.w != 1)
-        scores = Scores.of(chunk.s, chunk.w, float(mean), sampling=bool(keep))
+        sample, seen = self.rows == "sample", self._statistics.n if self._statistics else 0
+        scores = Scores.of(
+            chunk.s,
+            chunk.w,
+            float(mean),
+            sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
+            fine=sample and seen + len(chunk.s) < FINE,
+        )
         columns = (chunk.column(j) for j in range(chunk.table.width))
         features = [
             self._one(j, name, *scores.of_column(column))

@@ -47,6 +47,7 @@ def main(force: bool = False) -> int:
 
     from firmlib.compendium import claims
     from firmlib.compendium.output import write_atomic
+    from workflow import committed
     from workflow.compare import compare
 
     ran = engine.follow(snakemake, BUILD, BUILD / "runs", began)
@@ -81,9 +82,13 @@ def main(force: bool = False) -> int:
     orphans = {path.name for path in (ROOT / "figures").glob("*")} - made
     notes += [f"figures/{name} is committed, but no notebook makes it" for name in sorted(orphans)]
 
+    broken, old = committed.notes(ROOT / "data", ROOT / "notebooks", BUILD / "sources")
+    notes += broken
     print(pd.DataFrame(rows).to_string(index=False))
     for note in notes:
         print(f"- {note}")
+    for note in old:
+        print(f"Note: {note}")
     if not notes:
         print("Everything made in build/ agrees with what is committed.")
     elif not failed:
