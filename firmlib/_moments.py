@@ -15,8 +15,8 @@ import numpy as np
 from scipy import special
 
 from firmlib._bins import Bins, find_bins
+from firmlib._columns import NUMBER, Column, Scale
 from firmlib._inference import Estimate, Influence, brown_forsythe, cauchy, uncertainty
-from firmlib._table import Column
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
@@ -90,6 +90,12 @@ class Sums(NamedTuple):
             return moved._replace(wgr=None, wgg=None)
         return moved._replace(wgr=self.wgr + d * (self.wf - first * w))
 
+    def divided(self, sd: float) -> Self:
+        """Return the sums with r / sd instead of r."""
+        powers = (name.count("r") for name in self._fields)
+        parts = zip(self, powers, strict=True)
+        return type(self)(*(None if a is None else a / sd**power for a, power in parts))
+
     def coarse(self) -> Self:
         """Return the sums without those for lines and skewness."""
         return self._replace(wrrr=None, wgg=None, wgr=None)
@@ -159,6 +165,12 @@ class Scores:
             return self.parts.each(np.sum)
         return _by_unit(np.zeros_like(self.unit), 1, self).each(np.sum)
 
+    def taken(self, keep: np.ndarray) -> Self:
+        """Return those of some rows, minus the same mean."""
+        unit = None if self.unit is None else self.unit[keep]
+        parts = self.parts.each(lambda a: a[keep])
+        return type(self)(self.mean, self.r[keep], self.w[keep], parts, unit, self.standardized)
+
     def sd(self, rows: str) -> float:
         """Return the standard deviation of the scores."""
         W, wr, wrr = self.total[:3]
@@ -170,7 +182,7 @@ class Scores:
 
         The rows in which a sparse column is 0 become one entry, whose sums follow by subtraction.
         """
-        f, where = column
+        f, where = column.values, column.rows
         if where is None:
             return f, self
         if self.unit is not None or self.standardized:
@@ -183,10 +195,12 @@ class Scores:
         entries = type(self)(self.mean, _NO_ROWS, sums.w, sums, count=count)
         return np.concatenate([f, [0.0]]), entries
 
-    def find_bins(self, f: np.ndarray, **options: Any) -> tuple[Bins, np.ndarray]:
+    def find_bins(
+        self, f: np.ndarray, *, counts: bool | None = None, **options: Any
+    ) -> tuple[Bins, np.ndarray]:
         """Return bins for the values of a feature, and the bin of each."""
         w = self.w
-        if self.parts.ww is not None:  # the scale of the weights is arbitrary
+        if not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
             w = w * ((len(w) if self.count is None else self.count.sum()) / w.sum())
         return find_bins(f, w, count=self.count, **options)
 
@@ -216,12 +230,18 @@ def _with_rest(there: np.ndarray, total: Any) -> np.ndarray:
 
 
 class Tally(NamedTuple):
-    """A feature's bins and the sums in them, over all rows, and of psi by unit if asked for."""
+    """A feature's bins and the sums in them.
+
+    `total` are those of all rows where these do not add up, because units share bins, and
+    `influence` sums of psi, if they are needed; `dropped` is the weight of rows that were left
+    out because the feature is missing there.
+    """
 
     bins: Bins
     sums: Sums
-    total: Sums
+    total: Sums | None = None
     influence: Influence | None = None
+    dropped: float = 0.0
 
     @classmethod
     def of(
@@ -229,15 +249,27 @@ class Tally(NamedTuple):
     ) -> Self:
         """Find bins for the values of a feature, and sum up in them."""
         f, entries = scores.of_column(column)
-        bins, index = entries.find_bins(f, method=method, rows=rows, n_bins=n_bins)
+        bins, index = entries.find_bins(
+            f, method=method, rows=rows, n_bins=n_bins, scale=column.scale
+        )
         sums = tally(index, bins, entries, f)
-        special = rows == "sample" and (scores.unit is not None or scores.standardized)
-        return cls(bins, sums, scores.total, scores.influence(index, sums) if special else None)
+        units, total, influence = scores.unit is not None, None, None
+        if units:
+            total = scores.total
+        if rows == "sample" and (units or scores.standardized):
+            influence = scores.influence(index, sums)
+        return cls(bins, sums, total, influence)
 
     @property
     def method(self) -> str:
         """How q_f is estimated."""
         return self.bins.method
+
+    @property
+    def missing(self) -> float:
+        """The share of rows in which the feature is missing."""
+        missing = self.sums.w[-1] if self.bins.missing else 0.0
+        return float((missing + self.dropped) / (self.sums.w.sum() + self.dropped))
 
     def check(self, rows: str) -> None:
         """Raise if no bin has two rows, so that effect and noise cannot be told apart."""
@@ -256,21 +288,25 @@ class Tally(NamedTuple):
         sums = self.sums.each(lambda a: a[taken])
         first, w = self.bins.first[taken], sums.w
         found = spread(sums, rows, self.total, first)
-        assert sums.wf is not None
+        t = first
+        if self.bins.method == "binned" and sums.wf is not None:
+            t = np.where(np.isnan(first), first, sums.wf / w)
         return {
-            "t": sums.wf / w if self.bins.method == "binned" else first,
+            "t": self.bins.scale.shown(t),
             "q": found.m + sums.wr.sum() / w.sum() + mean,
             "p": w / w.sum(),
             "n": w,
             "method": self.bins.method,
             "variance": float(found.variance),
             "standard_error": np.sqrt(found.u / w),
+            "kind": self.bins.scale.kind,
         }
 
 
 def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     """Return the sums over the rows of each bin."""
     n_bins = len(bins.first)
+    f = np.nan_to_num(f, copy=True, nan=0.0) if bins.missing else f
     parts = scores.parts._replace(wf=scores.w * f)
     if bins.method == "binned" and parts.wrrr is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
@@ -310,13 +346,15 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
             for into, values in zip(sums, one.sums, strict=True):
                 if into is not None and values is not None:
                     into[: len(values), i] = values
-        total = some[0].total
-        known = None
+        known = total = None
         if some[0].influence is not None:
             known = Influence(*np.array([one.influence for one in some]).T)
-        ordered = np.array([not getattr(one.bins, "nominal", False) for one in some])
+        if some[0].total is not None:
+            columns = zip(*(one.total for one in some if one.total), strict=True)
+            total = Sums(*(None if c[0] is None else np.array(c) for c in columns))  # type: ignore[arg-type]
+        ordered = np.array([not one.bins.nominal for one in some])
         found = spread(sums, rows, total, first, ordered, known)
-        binned = [one.bins.method == "binned" for one in some]
+        binned = [one.bins.method == "binned" for one in some] & ~np.isnan(first)
         t = np.where(binned, sums.wf / np.maximum(sums.w, _EMPTY), first)  # type: ignore[operator]
         falls = _downhill(sums.w, t, found.m, sums.wrr.sum(axis=0)) & ordered
         estimates.put(which, found.estimate(np.where(falls, -1.0, 1.0)))
@@ -324,9 +362,10 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
 
 
 def _downhill(n: np.ndarray, t: np.ndarray, m: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return whether q_f falls with t on the whole."""
+    """Return whether q_f falls with t on the whole, where t is known."""
+    n, t = np.where(np.isnan(t), 0.0, n), np.nan_to_num(t, nan=0.0)
     z = t / np.maximum(np.abs(t).max(axis=0), _EMPTY)  # any unit will do, and can't overflow
-    z = np.where(n > 0, z - (n * z).sum(axis=0) / n.sum(axis=0), 0.0)
+    z = np.where(n > 0, z - (n * z).sum(axis=0) / np.maximum(n.sum(axis=0), _EMPTY), 0.0)
     slope = (n * z * m).sum(axis=0)
     return slope < -ROUNDING * np.sqrt((n * z**2).sum(axis=0) * squares)
 
@@ -350,7 +389,7 @@ class Spread:
 def spread(
     sums: Sums,
     rows: str,
-    total: Sums,
+    total: Sums | None = None,
     first: np.ndarray | None = None,
     ordered: np.ndarray | bool = True,
     known: Influence | None = None,
@@ -376,6 +415,7 @@ def spread(
     ww, wwr, wwrr = sums.shifted(-centre).pairs
     e, u, n = _noise(sums, m, wwr, wwrr)
     e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
+    total = sums.each(lambda a: a.sum(axis=0)) if total is None else total
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
@@ -441,7 +481,7 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
         wg = sums.wf - first * w  # type: ignore[operator]
         sgg, sgr = sums.wgg - wg**2 / some, sums.wgr - wg * m  # type: ignore[operator]
         gain = np.where(sgg > ROUNDING * sums.wgg, sgr**2 / sgg, 0.0)
-    fits &= np.isfinite(gain)
+    fits &= np.isfinite(sgg) & np.isfinite(gain)
     df = np.where(fits, n - 2, 1.0)
     v = srr / some * n / (df + 1)
     left = np.maximum(srr - gain, 0) / some * n / df
@@ -504,10 +544,12 @@ class Slope:
     error: float  # of beta
     f: np.ndarray
     w: np.ndarray
+    scale: Scale
+    missing: float = 0.0
     method: str = "slope"
 
     @classmethod
-    def of(cls, scores: Scores, f: np.ndarray, rows: str) -> Self:
+    def of(cls, scores: Scores, f: np.ndarray, rows: str, scale: Scale = NUMBER) -> Self:
         """Fit the line by least squares."""
         r, w = scores.r, scores.w
         W, _, wrr = scores.total[:3]
@@ -536,7 +578,7 @@ class Slope:
             sign=-1.0 if downhill else 1.0,
         )
         beta_error = float(np.sqrt(noise) / (W * (z_variance or 1.0))) * (error > 0)
-        return cls(estimate, float(beta), centre, unit, beta_error, f, w)
+        return cls(estimate, float(beta), centre, unit, beta_error, f, w, scale)
 
     def curve(self, mean: float, rows: str) -> dict[str, Any]:
         """Return the line as the fields of a `ConditionalScore`."""
@@ -544,11 +586,12 @@ class Slope:
         n = np.bincount(index, self.w)
         x = (levels - self.centre) / self.unit
         return {
-            "t": levels,
+            "t": self.scale.shown(levels),
             "q": self.beta * x + mean,
             "p": n / n.sum(),
             "n": n,
             "method": "slope",
             "variance": self.estimate.variance,
             "standard_error": self.error * np.abs(x),
+            "kind": self.scale.kind,
         }

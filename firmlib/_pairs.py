@@ -16,13 +16,13 @@ _NOTHING = 1e-9  # a share of the weight below which a difference of equal numbe
 class PairTallies(Sequence[Tally]):
     """The sums of many features of two levels, one by one when asked for."""
 
-    def __init__(self, levels: tuple[float, float], sums: Sums, total: Sums) -> None:
-        self._bins, self._sums, self._total = Bins(np.array(levels), "discrete"), sums, total
+    def __init__(self, levels: tuple[float, float], sums: Sums) -> None:
+        self._bins, self._sums = Bins(np.array(levels), "discrete"), sums
 
     def __getitem__(self, i):  # type: ignore[override]
         """Return the sums of a feature; those of its values are not needed of levels."""
         sums = self._sums.each(lambda a: a[:, i])
-        return Tally(self._bins, sums._replace(wf=sums.w * self._bins.first), self._total)
+        return Tally(self._bins, sums._replace(wf=sums.w * self._bins.first))
 
     def __len__(self) -> int:
         return self._sums.w.shape[1]
@@ -66,7 +66,7 @@ def estimate_pairs(
     sums[:, sums[0] < _NOTHING * total[0]] = 0
     rest = iter(sums)
     sums = Sums(*(None if a is None else next(rest) for a in scores.parts))  # type: ignore[arg-type]
-    found = spread(sums, rows, scores.total)
+    found = spread(sums, rows)
     full = [
         f"{names[a]}{middle}{names[b]}{end}"
         for a, b in zip(j.tolist(), k.tolist(), strict=True)
@@ -74,4 +74,4 @@ def estimate_pairs(
     ]
     tolerance = ROUNDING * np.sqrt(scores.total.wrr / scores.total.w)
     sign = np.where(found.m[1] - found.m[0] < -tolerance, -1.0, 1.0)
-    return full, found.estimate(sign), PairTallies(levels, sums, scores.total)
+    return full, found.estimate(sign), PairTallies(levels, sums)
