@@ -8,7 +8,9 @@ from itertools import product
 import numpy as np
 
 from firmlib._bins import Bins
-from firmlib._moments import ROUNDING, Estimate, Scores, Sums, Tally, spread
+from firmlib._inference import Estimate
+from firmlib._moments import ROUNDING, Scores, Tally
+from firmlib._spread import Sums, spread
 
 _NOTHING = 1e-9  # a share of the weight below which a difference of equal numbers is 0
 
@@ -65,7 +67,7 @@ def estimate_pairs(
     sums = np.stack([total - where_true, where_true], axis=1)
     sums[:, sums[0] < _NOTHING * total[0]] = 0
     rest = iter(sums)
-    sums = Sums(*(None if a is None else next(rest) for a in scores.parts))  # type: ignore[arg-type]
+    sums = Sums._make(None if a is None else next(rest) for a in scores.parts)
     found = spread(sums, rows)
     full = [
         f"{names[a]}{middle}{names[b]}{end}"

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_number
 from firmlib._data import Data, describe
+from firmlib._paired import Kept
 from firmlib.features import Pairs, Place, check_names, resolve
 from firmlib.result import ConditionalScore, Curves, FirmResult, make_result
 from firmlib.scores import Score, class_scores
@@ -38,6 +39,7 @@ def firm(
     feature_names: Sequence[str] | None = None,
     standardize: bool = False,
     confidence_level: float = 0.95,
+    keep: bool = True,
     n_jobs: int | None = None,
 ) -> FirmResult:
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
@@ -103,6 +105,8 @@ def firm(
         estimated.
     confidence_level : float, default 0.95
         Of the intervals.
+    keep : bool, default True
+        Whether the result keeps X (not a copy) and the scores, which `compare` and `ranks` need.
     n_jobs : int, default None
         Threads over the features, one by default; the answer does not depend on it.
 
@@ -156,7 +160,7 @@ def firm(
     sd = data.scores.sd("population" if method == "slope" else data.rows)
     if standardize and sd > 0:
         data, sd = data.divided(sd), 1.0
-    pairs = None
+    pairs = kept = None
     if isinstance(features, Pairs):
         if feature_names is not None:
             raise ValueError("feature_names is not for pairs, which have names of their own")
@@ -171,6 +175,7 @@ def firm(
         names = check_names(names, feature_names)
         found, sources, methods = data.estimate(names, functions, n_jobs)
         kinds, shares = zip(*map(describe, sources), strict=True)
+        kept = Kept(data, functions, sources) if keep else None
     return make_result(
         found,
         sd,
@@ -185,6 +190,7 @@ def firm(
         weight_type="count" if data.scores.parts.ww is None else "sampling",
         response=data.response.method,
         target=data.response.target,
+        kept=kept,
     )
 
 
