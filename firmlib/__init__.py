@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
-    from firmlib.compare import compare
+    from firmlib.comparison import compare
     from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_curves
     from firmlib.measure import conditional_expected_score, firm, firm_by_class
     from firmlib.result import ConditionalScore, FirmResult
@@ -45,7 +45,7 @@ _HOMES = {
     "FirmDisplay": "display",
     "FirmResult": "result",
     "StreamingFirm": "streaming",
-    "compare": "compare",
+    "compare": "comparison",
     "conditional_expected_score": "measure",
     "firm": "measure",
     "firm_by_class": "measure",

@@ -252,8 +252,8 @@ def check_groups(
         return None
     table.check_rows("groups", groups)
     labels = np.asarray(groups)
-    if labels.ndim != 1:
-        raise ValueError(f"groups must have 1 axis, one label per row, got shape {labels.shape}")
+    if labels.shape != (table.n,):
+        raise ValueError(f"groups has shape {labels.shape}, expected {(table.n,)}: a label per row")
     names, unit = np.unique(
         labels[keep].astype(str) if labels.dtype == object else labels[keep], return_inverse=True
     )

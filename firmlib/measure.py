@@ -131,9 +131,9 @@ def firm(
     >>> result.to_frame()[["ci_low", "importance", "ci_high", "pvalue"]].round(2)
              ci_low  importance  ci_high  pvalue
     feature
-    x0         1.95        2.01     2.07    0.00
-    x1         1.54        1.62     1.69    0.00
-    x2         0.00        0.00     0.14    0.98
+    x0         1.96        2.01     2.07    0.00
+    x1         1.55        1.62     1.69    0.00
+    x2         0.00        0.00     0.14    0.93
 
     The rows of a truth table are the distribution, not a sample of it.
 

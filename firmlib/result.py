@@ -309,9 +309,9 @@ class FirmResult:
         >>> import firmlib
         >>> X = np.random.default_rng(0).normal(size=(500, 2))
         >>> firmlib.firm(X @ [1, 1.1], X).compare("x1", "x0")[["difference", "pvalue"]].round(2)
-                 difference  pvalue
+               difference  pvalue
         a  b
-        x1 x0          0.13    0.01
+        x1 x0        0.07    0.19
         """
         import pandas as pd
 

@@ -109,8 +109,8 @@ class StreamingFirm:
     >>> stream.result().to_frame()[["ci_low", "importance", "ci_high"]].round(2)
              ci_low  importance  ci_high
     feature
-    x0         1.96        1.99     2.01
-    x1         0.00        0.00     0.06
+    x0         1.96        1.99     2.02
+    x1         0.00        0.00     0.09
 
     Two parts, say of two machines, with the bins of a sample.
 

@@ -213,9 +213,9 @@ def test_heavy_tails_are_noted():
     ("options", "message"),
     [
         ({"weight_type": "survey"}, "^weight_type='survey' is unknown"),
-        ({"groups": [1, 2]}, "^groups has 2 entries|^groups"),
+        ({"groups": [1, 2]}, r"^groups has shape \(2,\), expected \(300,\)"),
         ({"groups": np.zeros(300)}, "has one label; expected at least 2 units"),
-        ({"groups": np.zeros((300, 2))}, "^groups must have 1 axis"),
+        ({"groups": np.zeros((300, 2))}, r"^groups has shape \(300, 2\)"),
     ],
 )
 def test_bad_arguments(options, message):

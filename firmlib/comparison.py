@@ -49,8 +49,8 @@ def compare(
     >>> firmlib.compare(one, two)[["difference", "pvalue"]].round(2)
              difference  pvalue
     feature
-    x0            -0.01     0.0
-    x1            -0.10     0.0
+    x0             -0.0    0.71
+    x1             -0.1    0.00
     """
     import pandas as pd
 
