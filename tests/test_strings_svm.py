@@ -184,9 +184,9 @@ def test_check_estimator():
 class TableClassifier(WDSClassifier):
     """Reads a table of floats as DNA, so that the other checks can run."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         X, y = validate_data(self, X, y)
-        return super().fit(np.floor(X).astype(int) % 4, y)
+        return super().fit(np.floor(X).astype(int) % 4, y, sample_weight)
 
     def decision_function(self, X):
         check_is_fitted(self)
