@@ -14,7 +14,9 @@ from firmlib.strings.background import Background
 from firmlib.strings.confirm import confirm
 from firmlib.strings.fasta import read_fasta
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
+from firmlib.strings.meme import to_meme
 from firmlib.strings.motifs import motif_importance, motif_rank
+from firmlib.strings.null import null_band
 from firmlib.strings.poim import poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.surrogate import fit_surrogate
@@ -36,8 +38,10 @@ __all__ = [
     "index_word",
     "motif_importance",
     "motif_rank",
+    "null_band",
     "poim",
     "read_fasta",
+    "to_meme",
     "top_motifs",
     "wds_diagonal",
     "wds_kernel",

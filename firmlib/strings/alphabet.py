@@ -1,6 +1,7 @@
 """Sequences as numbers: an alphabet, letters as codes, words as column numbers of a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,7 +102,7 @@ class Alphabet:
         return same.argmax(axis=1).astype(np.uint8)
 
     def reverse_complement(self, codes: np.ndarray) -> np.ndarray:
-        """Codes, shape (n, L), of the other strand, read in its own direction.
+        """`codes`, shape (n, L), of the other strand, read in its own direction.
 
         Examples
         --------
@@ -201,8 +202,9 @@ def encode(
     check_option("unknown", unknown, ("error", "average"))
     if isinstance(seqs, str | bytes):
         raise ValueError(f"{name}={shortened(seqs)} is a single sequence; expected a list of them")
-    words = seqs
-    if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
+    if isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs):
+        words: list[Any] = list(seqs)
+    else:
         array = _as_array(name, seqs)
         if array.dtype.kind in "biufc":
             return _check_codes(name, array, alphabet, unknown)
@@ -239,7 +241,7 @@ def _as_array(name: str, seqs: object) -> np.ndarray:
     return array
 
 
-def _join(name: str, seqs: list | tuple) -> tuple[bytes, np.ndarray]:
+def _join(name: str, seqs: list) -> tuple[bytes, np.ndarray]:
     """All letters as bytes, and the lengths."""
     kind = bytes if isinstance(seqs[0], bytes) else str
     for i, seq in enumerate(seqs):

@@ -214,6 +214,8 @@ class Background:
     def tilt(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Initial and transition of Pr(x) prod_j factors[..., j, x_j] / Z, and log Z.
 
+        `factors` are not negative, of shape (..., L, a).
+
         By messages from the end, beta_j(c) = sum_b Pr(b | c) factors_{j+D}(b) beta_{j+1}(c[1:] b).
         What cannot be reached keeps its transitions.
         """

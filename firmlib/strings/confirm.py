@@ -36,7 +36,9 @@ def confirm(
 
         s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),
 
-    c by least squares: what the surrogate foretells about the pairs is no longer noise.
+    c by least squares: what the surrogate foretells about the pairs is no longer noise. What is
+    left may come from a few rare pairs that the sample has not met; the standard error allows for
+    one of them, as large as the largest difference, in the n pairs.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ def confirm(
     background : Background
         The distribution of X.
     n : int
-        Pairs for each motif, at least 3; the model is asked (m + 1) n times.
+        Pairs for each motif, at least 10; the model is asked (m + 1) n times.
     surrogate : PositionalWeights, optional
         Of `fit_surrogate`.
     batch_size, random_state, verbose
@@ -72,7 +74,7 @@ def confirm(
     0       A         0        NaN      0.73            0.03
     1  ANNNNA         0        NaN      3.76            0.02
     """
-    n = check_integer("n", n, 3)
+    n = check_integer("n", n, 10)
     if len(motifs) != len(positions) or isinstance(motifs, str):
         raise ValueError(
             f"motifs and positions must be lists of one length, got {len(motifs)} and "
@@ -87,6 +89,7 @@ def confirm(
     X = np.concatenate([plain, *conditioned])
     s = evaluate(score, X, batch_size, verbose=verbose).reshape(-1, n)
     noise = s[1:] - s[0]
+    rare = np.abs(noise).max(axis=1) / n
     known = np.full(len(motifs), np.nan)
     if surrogate is not None:
         g = surrogate.score(X).reshape(-1, n)
@@ -96,13 +99,12 @@ def confirm(
             spread = control.var()
             c = np.cov(noise[i], control, bias=True)[0, 1] / spread if spread > 0 else 0.0
             noise[i] -= c * control
-    freedom = n - 1 - (surrogate is not None)
     return pd.DataFrame(
         {
             "motif": list(motifs),
             "position": list(positions),
             "surrogate": known,
             "measured": noise.mean(axis=1),
-            "standard_error": np.sqrt(noise.var(axis=1) / freedom),
+            "standard_error": np.sqrt(noise.var(axis=1) / (n - 2) + rare**2),
         }
     )

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array, check_integer, check_option
 from firmlib.binary import firm_from_poim
+from firmlib.strings._expected import expected_score
+from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.expected import expected_score
 from firmlib.strings.poim import check_background, poim
-from firmlib.strings.sweep import messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights, find
 
 __all__ = [
@@ -121,7 +121,7 @@ def _soft_importance(
 
     A feature of few words is their weighted sum; else each position has its own tilted chain.
     """
-    support = (f > 0).any(axis=0)
+    support = np.asarray((f > 0).any(axis=0))
     if np.prod(support.sum(axis=1), dtype=float) <= _WORDS:
         Z = np.array(list(product(*map(np.flatnonzero, support))))
         odds = f[:, np.arange(len(support)), Z].prod(axis=-1).T  # (words, positions)

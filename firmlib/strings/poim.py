@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
+from firmlib.strings._sweep import messages, sweep, total
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.surrogate import fit_surrogate
-from firmlib.strings.sweep import messages, sweep, total
 from firmlib.strings.weights import PositionalWeights
 
 __all__ = ["poim"]
@@ -86,6 +86,7 @@ def poim(
     if callable(weights) and background is not None and n is not None:
         weights = fit_surrogate(weights, background, n, degree=degree, random_state=random_state)
     background = check_background(background, weights)
+    assert isinstance(weights, PositionalWeights)
     k = check_integer("k", k, 1, weights.length)
     tables = 8 if k < weights.degree else 2  # in memory at once
     check_memory(

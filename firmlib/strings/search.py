@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from firmlib._checks import check_integer, check_memory
+from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import Alphabet, decode, encode, letters, windows
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import ROUNDING, motif_importance
 from firmlib.strings.poim import check_background, poim
-from firmlib.strings.sweep import messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
 
 __all__ = ["top_motifs"]
@@ -29,9 +29,10 @@ def top_motifs(
 
     so that what can still be gained after some letters is a function of the last d - 1 of them,
     by dynamic programming from the end. Where a table of all words of d letters does not fit, d is
-    smaller, and what longer words may add makes it a bound. A search follows the most promising strings letter by letter.
-    It is exact: the result is returned only if none of the strings dropped on the way could have
-    come to more, up to rounding; otherwise the search is repeated with more strings.
+    smaller, and what longer words may add makes it a bound. A search follows the most promising
+    strings letter by letter. It is exact: the result is returned only if none of the strings
+    dropped on the way could have come to more, up to rounding; otherwise the search is repeated
+    with more strings.
 
     Parameters
     ----------

@@ -150,17 +150,18 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
         `sample_weight`, n numbers from 0 on, says how much the loss of each counts; 1 by default.
         """
-        X, y = self._encode(X), column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
+        X, labels = self._encode(X), np.asarray(column_or_1d(y, warn=True))
+        check_consistent_length(X, labels)
+        check_classification_targets(labels)
         weight = check_weights("sample_weight", sample_weight, len(X))
-        X, y, weight, rows = X[weight > 0], y[weight > 0], weight[weight > 0], weight > 0
-        check_classification_targets(y)
+        rows = np.flatnonzero(weight)
+        X, labels, weight = X[rows], labels[rows], weight[rows]
         check_option("loss", self.loss, ("hinge", "squared_hinge"))
         check_number("C", self.C, 0, above=True)
         check_number("tol", self.tol, 0, above=True)
         if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
             raise ValueError(f"max_iter must be a positive integer or -1, got {self.max_iter!r}")
-        classes, second = np.unique(y, return_inverse=True)
+        classes, second = np.unique(labels, return_inverse=True)
         if len(classes) != 2:
             many = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise ValueError(
@@ -171,11 +172,11 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         names = ("degree", "shift", "shift_weights", "normalize", "reverse_complement")
         kernel = {name: getattr(self, name) for name in names}
         kernel |= {"alphabet": self.alphabet or DNA, "unknown": "average"}
-        weight = weight * compute_class_weight(self.class_weight, classes=classes, y=y)[second]
+        weight = weight * compute_class_weight(self.class_weight, classes=classes, y=labels)[second]
         fit = _fit_hinge if self.loss == "hinge" else _fit_squared_hinge
         alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1, weight, kernel)
         self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
-        self.support_ = np.flatnonzero(rows)[alpha != 0]
+        self.support_ = rows[alpha != 0]
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
         self.__dict__.pop("weights_", None)  # those of the last fit
         return self

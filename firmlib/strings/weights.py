@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
+from firmlib.strings._expected import expected_scores
 from firmlib.strings.alphabet import DNA, Alphabet, encode, known_runs, windows
 from firmlib.strings.background import Background
-from firmlib.strings.expected import expected_scores
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
 
 __all__ = ["PositionalWeights"]
@@ -78,7 +78,8 @@ class PositionalWeights:
     ) -> None:
         self.length, self.tables, self.pieces = length, tables, list(pieces)
         self.alphabet, self.reverse_complement = alphabet, reverse_complement
-        self.smear, self.r2 = np.asarray(smear), None
+        self.smear = np.asarray(smear)
+        self.r2: float | None = None
         self.intercept = check_number("intercept", intercept)
         self.split = max(tables, default=0)
         self.degree = max([self.split, *(d for piece in self.pieces for d in piece.values)])

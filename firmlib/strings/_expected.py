@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from firmlib.strings._sweep import messages, sweep
 from firmlib.strings.background import Background
-from firmlib.strings.sweep import messages, sweep
 
 if TYPE_CHECKING:
     from firmlib.strings.weights import PositionalWeights
