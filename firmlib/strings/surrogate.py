@@ -64,7 +64,7 @@ def fit_surrogate(
     -------
     PositionalWeights
         ``r2`` is the part of the scores' variance that it explains on the fifth, before those are
-        used, too.
+        used, too; NaN if these have all one score, and nothing can be said.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def fit_surrogate(
         least, best = error, penalty
     alpha = _ridge(K, s, np.arange(n), best, alpha)
     surrogate = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **options)
-    surrogate.r2 = float(1 - least / s[held].var()) if s[held].std() > 0 else 1.0
+    surrogate.r2 = float(1 - least / s[held].var()) if s[held].std() > 0 else np.nan
     return surrogate
 
 
