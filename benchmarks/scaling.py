@@ -1,8 +1,8 @@
 """Time and memory of the statistic against rows and features: python benchmarks/scaling.py.
 
 The scores are given; np.sort(X, axis=0) runs beside it for comparison. Every size has a process of
-its own, whose peak memory is counted from after the data were made. Writes build/bench/scaling.png
-and .csv. --quick leaves out ten million rows.
+its own, whose peak memory is counted from after the data were made. Then wide tables, and half a
+million pairs. Writes build/bench/scaling.png and .csv. --quick leaves out ten million rows.
 """
 
 import argparse
@@ -19,13 +19,16 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import firmlib
 from firmlib import display
 from firmlib.compendium import figures
+from firmlib.features import Pairs
 
 OUTPUT = Path(__file__).parents[1] / "build" / "bench"
+WIDE = {"array": 2, "frame": 3, "sparse": 3, "sparse stream": 6}  # CPU seconds wanted; two chunks
 BYTES = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss
 
 
@@ -59,6 +62,39 @@ def measure(n: int, d: int, n_jobs: int) -> dict[str, float]:
         sort = seconds(lambda: np.sort(X, axis=0), clock, repeat)
     size = {"n": n, "d": d, "n_jobs": n_jobs}
     return size | {"firm": min([first, *rest]), "sort": sort, "memory": memory, "data": X.nbytes}
+
+
+def wide(kind: str, d: int) -> float:
+    """CPU seconds of FIRM on a wide table, on one thread."""
+    rng = np.random.default_rng(0)
+    if kind.startswith("sparse"):
+        X: Any = sparse.random_array((10_000, d), density=0.005, rng=rng, format="csr")
+    else:
+        X = rng.standard_normal((200, d))
+    s = rng.standard_normal(X.shape[0])
+    X = pd.DataFrame(X, columns=[f"gene {j}" for j in range(d)]) if kind == "frame" else X
+
+    def stream() -> None:
+        firmlib.StreamingFirm(first_rows=5000).partial_fit(X[:5000], s[:5000]).partial_fit(
+            X[5000:], s[5000:]
+        ).result()
+
+    call = stream if kind == "sparse stream" else lambda: firmlib.firm(s, X)
+    with threadpool_limits(1):
+        return seconds(call, time.process_time, 1)
+
+
+def pairs(columns: int) -> float:
+    """CPU seconds of the xors of all pairs of bits, with their table and one curve."""
+    rng = np.random.default_rng(0)
+    X, s = rng.integers(0, 2, (1000, columns)), rng.standard_normal(1000)
+
+    def call() -> None:
+        result = firmlib.firm(s, X, Pairs("xor"))
+        result.curves[result.to_frame().index[0]]
+
+    with threadpool_limits(1):
+        return seconds(call, time.process_time, 1)
 
 
 def slope(x: pd.Series, y: pd.Series) -> tuple[float, float]:
@@ -122,6 +158,11 @@ def main() -> None:
     goal("1e6 × 20, FIRM in np.sort", million["firm"] / million["sort"], 1)
     if not quick:
         goal("1e7 × 10, wall seconds of two jobs", table["firm"].iloc[-1], 4)
+    for kind, wanted in WIDE.items():
+        narrow, all_of_it = wide(kind, 2000), wide(kind, 20_000)
+        goal(f"{kind}, 20 000 columns, CPU seconds", all_of_it, wanted)
+        print(f"  {all_of_it / narrow:.1f} times as long as 2000 columns")
+    goal("499 500 pairs of bits, CPU seconds", pairs(1000), 5)
 
 
 if __name__ == "__main__":

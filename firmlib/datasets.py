@@ -296,7 +296,7 @@ def _mutated(
     """`n` copies of a motif with `mutations` letters redrawn, to another letter if `change`."""
     copies = np.tile(motif, (n, 1))
     rows = np.arange(n)[:, None]
-    places = np.argsort(rng.random_sample((n, len(motif))), axis=1)[:, :mutations]
+    places = np.argsort(rng.random_sample((n, len(motif))), axis=1, kind="stable")[:, :mutations]
     step = rng.randint(1, 4, size=places.shape) if change else rng.randint(0, 4, places.shape)
     copies[rows, places] = (copies[rows, places] + step) % 4
     return copies
@@ -375,7 +375,7 @@ def splice(
     restore = "restore it with git, or make it again with data/fetch_splice.py"
     if not path.is_file():
         raise ValueError(
-            f"{path} is not there: the data come with the repository, not with the package; "
+            f"{path} is not there: the data are in data/ of the repository, not in the package; "
             f"name their folder with folder=..., or {restore}"
         )
     try:

@@ -2,9 +2,14 @@
 
 import os
 
-import hypothesis
 
-# The same examples each time, so that a change is red because of itself; `make test-slow` explores.
-hypothesis.settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
-hypothesis.settings.register_profile("long", deadline=None, max_examples=500, print_blob=True)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+def pytest_pycollect_makemodule(module_path):
+    """Load a profile of hypothesis before the first module that needs it; it starts slowly."""
+    if "from hypothesis import" not in module_path.read_text(encoding="utf-8"):
+        return
+    from hypothesis import settings
+
+    # The same examples each time, so that a change is red because of itself; the long one explores.
+    settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
+    settings.register_profile("long", deadline=None, max_examples=500, print_blob=True)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))

@@ -49,6 +49,13 @@ def test_no_cell_shows_an_error_or_stderr(notebook):
     assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"]
 
 
+def test_sorts_are_stable(notebook):
+    """What orders equal values otherwise is the CPU."""
+    source = "\n".join(cell.source for cell in code_cells(notebook))
+    sorts = re.findall(r"\b(?:argsort|sort_values|nlargest|argpartition)\(.*", source)
+    assert not [line for line in sorts if 'kind="stable"' not in line]
+
+
 def test_notebooks_carry_no_traces_of_a_run(notebook):
     assert nbformat.writes(tidy(notebook.copy())) == nbformat.writes(notebook)
     assert not re.search(r"/(home|Users|root|tmp)/", nbformat.writes(notebook))

@@ -5,7 +5,7 @@ import json
 import nbformat
 import pytest
 
-from workflow import ROOT
+from workflow import ROOT, committed, engine
 from workflow.grid import Grid
 from workflow.sweep import results, table
 
@@ -178,3 +178,57 @@ def test_results_have_a_row_for_every_point(grid, tmp_path):
 @pytest.mark.parametrize("path", sorted((ROOT / "workflow" / "sweeps").glob("*.yaml")))
 def test_committed_grids_are_right(path):
     assert len(Grid(path, ROOT / "notebooks").points) >= 40
+
+
+# Tables that are committed
+
+
+def test_committed_tables_are_whole(tmp_path):
+    broken, _ = committed.notes(ROOT / "data", ROOT / "notebooks", tmp_path)
+    assert broken == []
+    assert len(list((ROOT / "data").glob("sweep_*.csv"))) == 2
+
+
+def test_a_table_is_taken_over_with_what_made_it(grid, tmp_path):
+    found, data = grid("parameters: {n: [1, 2]}\nmetrics: [rank]"), tmp_path / "data"
+    made = tmp_path / "sweeps" / "g"
+    for point in found.points:
+        (made / "points" / point).mkdir(parents=True)
+        run = {"status": "done", "seconds": 1.0, "metrics": {"rank": 1}}
+        (made / "points" / point / "run.json").write_text(json.dumps(run))
+
+    def take_over():
+        committed.take_over(found.path, tmp_path / "sweeps", data)
+
+    def notes():
+        return committed.notes(data, tmp_path, tmp_path / "sources")
+
+    with pytest.raises(SystemExit, match=r"There is no table of .*g\.yaml"):
+        take_over()
+    rows = table(results(found, made))
+    (made / "results.csv").write_text(rows)
+    makers = engine.makers(found.notebook, tmp_path / "sources")
+    (made / "makers.json").write_text(committed.dumps(found.notebook, rows, makers))
+    take_over()
+    copy = data / "sweep_g.csv"
+    assert copy.read_text() == rows
+    assert notes() == ([], [])
+
+    text = found.notebook.read_text()
+    found.notebook.write_text(text.replace("rank=n", "rank=n + 1"))
+    assert notes() == ([], ["sweep_g.csv was made with another notebook; make sweep renews it"])
+    found.notebook.write_text(text.replace('"outputs": []', '"outputs": [ ]'))
+    assert notes() == ([], [])
+    copy.write_text("".join(rows.splitlines(keepends=True)[:-1]))
+    [said], _ = notes()
+    assert said.startswith("sweep_g.csv is not what its sweep made")
+    copy.with_suffix(".json").write_text("{")
+    [said], _ = notes()
+    assert "its checksums cannot be read" in said
+
+    (made / "results.csv").write_text(rows.replace("1,1,1,done", "1,1,2,done"))
+    with pytest.raises(SystemExit, match="was changed after the sweep"):
+        take_over()
+    (made / "results.csv").write_text(rows.replace("done", "failed", 1))
+    with pytest.raises(SystemExit, match="1 points are not done"):
+        take_over()

@@ -23,8 +23,9 @@ from workflow import BUILD, ROOT
 def git(*arguments: str, root: Path = ROOT) -> bytes:
     """Return what a git command prints."""
     try:
-        return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
+        done = subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.PIPE)
+        return done.stdout
+    except (OSError, subprocess.CalledProcessError) as error:  # what git says is on the screen
         sys.exit(f"The archive is made from git's last commit, and that failed: {error}")
 
 

@@ -38,10 +38,24 @@ def library(folder: Path) -> Path:
     """Write the checksums of firmlib and of the lock to `folder`, unless they are there."""
     files = [p for p in sorted((ROOT / "firmlib").rglob("*")) if p.suffix in (".py", ".csv")]
     sums = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}\n"
+        f"{_sha256(path.read_bytes())}  {path.relative_to(ROOT)}\n"
         for path in [*files, ROOT / "requirements.lock"]
     ]
     return _update(folder / "firmlib.sha256", "".join(sums))
+
+
+def makers(notebook: Path, folder: Path) -> dict[str, str]:
+    """Return a checksum each of a notebook without its outputs, of firmlib and of the lock."""
+    *firmlib, lock = library(folder).read_text().splitlines()
+    return {
+        "notebook": _sha256(source(notebook, folder).read_bytes()),
+        "firmlib": _sha256("\n".join(firmlib).encode()),
+        "lock": lock.split()[0],
+    }
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _update(path: Path, text: str) -> Path:

@@ -47,14 +47,17 @@ def main(force: bool = False) -> int:
 
     from firmlib.compendium import claims
     from firmlib.compendium.output import write_atomic
+    from workflow import committed, packages
     from workflow.compare import compare
 
+    foreign = packages.changed((engine.ROOT / "requirements.lock").read_text())
     ran = engine.follow(snakemake, BUILD, BUILD / "runs", began)
     print(f"{ran} notebooks executed." if ran else "Nothing has changed; no notebook was executed.")
     for kind in (*KINDS, "claims"):
         shutil.rmtree(BUILD / kind, ignore_errors=True)
 
-    rows, notes, failed = [], [], False
+    rows, failed = [], False
+    notes = [f".venv: {each}; `make clean setup` makes it anew" for each in foreign]
     for notebook in notebooks:
         folder = BUILD / "runs" / notebook.stem
         run = engine.state(folder)
@@ -81,9 +84,13 @@ def main(force: bool = False) -> int:
     orphans = {path.name for path in (ROOT / "figures").glob("*")} - made
     notes += [f"figures/{name} is committed, but no notebook makes it" for name in sorted(orphans)]
 
+    broken, old = committed.notes(ROOT / "data", ROOT / "notebooks", BUILD / "sources")
+    notes += broken
     print(pd.DataFrame(rows).to_string(index=False))
     for note in notes:
         print(f"- {note}")
+    for note in old:
+        print(f"Note: {note}")
     if not notes:
         print("Everything made in build/ agrees with what is committed.")
     elif not failed:

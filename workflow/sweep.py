@@ -3,7 +3,8 @@
     python -m workflow.sweep GRID [--yes] [--profile FOLDER]
 
 In build/sweeps/NAME: index.csv, every point with its parameters; points/HASH/, what each made;
-results.csv, parameters, metrics, seconds, status, error and cell. Points that are done are kept.
+results.csv, parameters, metrics, seconds, status, error and cell; makers.json, the checksums of the
+table and of the notebook, the library and the lock that made it. Points that are done are kept.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from workflow import BUILD, ROOT, engine
+from workflow import BUILD, ROOT, committed, engine
 from workflow.engine import state, write
 from workflow.grid import MOST, Grid
 
@@ -71,8 +72,7 @@ def main(*arguments: str) -> int:
         sys.exit(str(error))
 
     folder = (options.build / options.grid.stem).resolve()
-    engine.source(grid.notebook, folder / "sources")
-    engine.library(folder / "sources")
+    makers = engine.makers(grid.notebook, folder / "sources")
     write(
         folder / "index.json", json.dumps({"notebook": grid.notebook.stem, "points": grid.points})
     )
@@ -89,6 +89,7 @@ def main(*arguments: str) -> int:
     finally:
         rows = results(grid, folder)
         write(folder / "results.csv", table(rows))
+        write(folder / "makers.json", committed.dumps(grid.notebook, table(rows), makers))
     undone = [row for row in rows if row["status"] != "done"]
     for row in undone[:5]:
         where = folder / "points" / row["point"]

@@ -203,13 +203,17 @@ def _search(
 
 
 def _best(value: np.ndarray, n: int) -> tuple[np.ndarray, float]:
-    """Where the n largest values are, -inf aside, and the largest of the others."""
+    """Where the n largest values are, -inf aside, and the largest of the others.
+
+    Of equal ones the first are taken; which of them a partition puts in front depends on the CPU.
+    """
     lost = -np.inf
     keep = np.arange(len(value))
     if len(value) > n:
-        keep, others = np.split(np.argpartition(-value, n), [n])
-        lost = float(value[others[0]])
-    return keep[value[keep] > -np.inf], lost
+        smallest, lost = -np.partition(-value, [n - 1, n])[n - 1 : n + 1]
+        above, equal = np.flatnonzero(value > smallest), np.flatnonzero(value == smallest)
+        keep = np.concatenate([above, equal[: n - len(above)]])
+    return keep[value[keep] > -np.inf], float(lost)
 
 
 def _ranked(
