@@ -115,6 +115,23 @@ MUTANTS = [
     ("14_any_sequence_model", "== [2, 0]) & (X", "== [2, 0]) | (X"),
     ("14_any_sequence_model", "10 * (1 - p**2)", "10 * (1 - p)"),
     ("14_any_sequence_model", '"G|NNAAG": ("GNNAAG", 29)', '"G|NNAAG": ("GGTAAG", 29)'),
+    ("17_introduction", "kept = first_on_the_path(A, b, 8)", "kept = range(A.shape[1])"),
+    ("17_introduction", '"lasso": accuracy(lasso,', '"lasso": accuracy(ridge,'),
+    ("17_introduction", "rest[first_on_the_path(A[:, rest], b, k)]", "rest[-k:]"),
+    ("17_introduction", "-parts / 2", "parts / 2"),
+    ("17_introduction", "tuned(uniform, *data)[0], tuned(l1_mkl, *data)",
+     "tuned(l1_mkl, *data)[0], tuned(uniform, *data)"),
+    ("17_introduction", "eta = weigh(K, y, C)",
+     "eta = weigh(K, y, C) if weigh is uniform else np.eye(len(K))[-1]"),
+    ("17_introduction", "inner, pearson = alpha @ A,", "inner, pearson = alpha @ A**2,"),
+    ("17_introduction", "np.sqrt(2 / 30)", "np.sqrt(1 / 30)"),
+    ("17_introduction", "fit(signs, signs.prod(axis=1))", "fit(signs, signs[:, 0])"),
+    ("17_introduction", "drops(X * [1024, 1, 1, 1]", "drops(X * [-1, 1, 1, 1]"),
+    ("17_introduction", "X[:, 1] = X[:, 0] + 0.1 * X[:, 1]", "X[:, 1] = X[:, 0] + 3 * X[:, 1]"),
+    ("17_introduction", "np.column_stack([X, X[:, 0] * X[:, 1]])",
+     "np.column_stack([X, X[:, 2] * X[:, 3]])"),
+    ("17_introduction", "agreement(firms[:3])", "agreement(permuted[:3])"),
+    ("17_introduction", "agreement(permuted),", "agreement(np.abs(firms)),"),
 ]  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def committed(root: Path = ROOT) -> dict[str, tuple[bytes, int]]:
 def environment(lock: str, commit: str) -> str:
     """Return the commit and what `make` installs, as text."""
     packages = re.findall(r"^([a-z0-9.-]+==[^ ;]+(?: ; .*?)?) \\$", lock, re.M)
-    return "\n".join([f"commit {commit}", "Python 3.11", *packages, ""])
+    return "\n".join([f"commit {commit}", "Python 3.11, 3.12 or 3.13", *packages, ""])
 
 
 def archive(root: Path = ROOT) -> tuple[str, bytes]:
