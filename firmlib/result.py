@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from firmlib.display import FirmDisplay
+    from firmlib.display import ConditionalScoreDisplay, FirmDisplay
 
 __all__ = ["ConditionalScore", "FirmResult"]
 
@@ -67,6 +67,25 @@ class ConditionalScore:
     variance: float
     standard_error: np.ndarray
     kind: str = "number"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per value; a missing one is the last."""
+        import pandas as pd
+
+        names = ("t", "q", "standard_error", "p", "n")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+    def plot(self, ax: Axes | None = None) -> ConditionalScoreDisplay:
+        """Draw the curve, with at most 60 points.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default None
+            Where to draw; by default in a new figure.
+        """
+        from firmlib.display import ConditionalScoreDisplay  # matplotlib is an extra
+
+        return ConditionalScoreDisplay(self).plot(ax, points=60)
 
 
 class Curves(Mapping[str, ConditionalScore]):
@@ -225,7 +244,9 @@ class FirmResult:
 
         return FirmDisplay.from_result(self).plot(ax=ax, n=n)
 
-    def plot_curves(self, *, n: int = 12, columns: int = 4) -> Figure:
+    def plot_curves(
+        self, *, n: int = 12, columns: int = 4, features: Sequence[str] | None = None
+    ) -> Figure:
         """Draw q_f of the most important features side by side.
 
         Parameters
@@ -234,10 +255,12 @@ class FirmResult:
             How many.
         columns : int, default 4
             How many in a row.
+        features : sequence of names, default None
+            These instead, in this order.
         """
         from firmlib.display import plot_curves
 
-        return plot_curves(self, n=n, columns=columns)
+        return plot_curves(self, n=n, columns=columns, features=features)
 
     def _head(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
