@@ -26,7 +26,7 @@ export PYTHONNOUSERSITE := 1
 export PYTHONUTF8 := 1
 unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-cpus test-kill test-slurm test-browser mutants bench lint format lab site archive pdf lock clean
+.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-other test-lowest test-cpus test-kill test-slurm test-browser mutants bench lint format lab site dist archive pdf lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -64,6 +64,13 @@ test-slow: $(READY)  ## the tests that simulate for long, and more examples of t
 
 test-strange: $(READY)  ## odd surroundings: folder names, failing set-ups; says what it skips
 	$(BIN)/python -m pytest -q tests/strange
+
+test-other: $(READY)  ## the library's tests and three notebooks: for another PYTHON=/path/to/it
+	$(PYTEST)
+	@$(BIN)/python -m tests.cpus --as-is 03 05 12
+
+test-lowest: $(READY)  ## test the library with the lowest versions that pyproject.toml declares
+	@$(BIN)/python -m tests.lowest
 
 test-cpus: $(READY)  ## the notebooks as five other CPUs would compute them (some: ONLY="05 06")
 	@$(BIN)/python -m tests.cpus $(ONLY)
@@ -108,6 +115,9 @@ test-browser: site  ## test the site and JupyterLab in Chromium, which must be i
 
 pdf: $(READY)  ## print the ledger and all notebooks as one PDF, with Chromium
 	@$(BIN)/python -m workflow.pdf
+
+dist: $(READY)  ## build wheel and source distribution, and try them in an empty environment
+	@$(BIN)/python -m workflow.dist
 
 archive: $(READY)  ## write what is committed, with checksums, into one zip: the same bytes each time
 	@$(BIN)/python -m workflow.archive

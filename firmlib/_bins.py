@@ -1,16 +1,19 @@
 """A feature's values become bins: its levels where they are few, else intervals (Definition 1).
 
 Intervals hold about as many rows each and never split ties. From a few thousand rows on they are
-found on a grid of equal cells, without sorting.
+found on a grid of equal cells, without sorting. Every level of a category is a bin, and so are the
+missing values.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
+
+from firmlib._columns import NUMBER, Scale
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
@@ -69,8 +72,9 @@ def _median(f: np.ndarray, count: np.ndarray | None) -> float:
 class Bins:
     """Intervals of a feature's values, given by the first value of each; ties are never split.
 
-    On a grid the bin of a value is that of its cell, and is looked up. `last` is the largest value
-    of the `n` rows that the bins were found from.
+    The bin of missing values, if there is one, is the last, and its first value is nan. On a grid
+    the bin of a value is that of its cell, and is looked up. `last` is the largest value of the
+    `n` rows that the bins were found from. The `scale` says what the values stand for.
     """
 
     first: np.ndarray
@@ -79,9 +83,34 @@ class Bins:
     bin_of_cell: np.ndarray | None = None
     last: float = np.inf
     n: float = 0.0
+    scale: Scale = NUMBER
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether the last bin is that of missing values."""
+        return bool(np.isnan(self.first[-1]))
+
+    @property
+    def nominal(self) -> bool:
+        """Whether its levels have no order."""
+        return self.scale.kind == "nominal"
 
     def index(self, f: np.ndarray) -> np.ndarray:
         """Return the bin of each value; those beyond the ends go to the outermost."""
+        if not self.missing:
+            return self._index(f)
+        if not np.isnan(f.max()):
+            return self._known._index(f)
+        index, known = np.full(len(f), len(self.first) - 1), ~np.isnan(f)
+        if len(self.first) > 1:
+            index[known] = self._known._index(f[known])
+        return index
+
+    @cached_property
+    def _known(self) -> Self:
+        return replace(self, first=self.first[:-1])
+
+    def _index(self, f: np.ndarray) -> np.ndarray:
         if self.grid is not None and self.bin_of_cell is not None:
             cell = np.clip(self.grid.place(f), 0, len(self.bin_of_cell) - 1)
             return self.bin_of_cell[cell.astype(np.int32)]
@@ -112,7 +141,7 @@ class Bins:
         return low, scale, before, int(shared.max())
 
     def outside(self, f: np.ndarray) -> np.ndarray:
-        """Return which values lie beyond those that the bins were found from."""
+        """Return which values lie beyond those that the bins were found from; none is missing."""
         return (f < self.first[0]) | (f > self.last)
 
 
@@ -128,12 +157,38 @@ def find_bins(
     rows: str,
     n_bins: int | str,
     count: np.ndarray | None = None,
+    scale: Scale = NUMBER,
 ) -> tuple[Bins, np.ndarray]:
     """Return bins for the values of a feature, and the bin of each.
 
     With n_bins="auto" the outermost bins are halved again and again: q_f may change much there.
-    A value may stand for several rows, `count` of them with the weight `w` together.
+    A value may stand for several rows, `count` of them with the weight `w` together. Categories
+    are discrete, whatever the method.
     """
+    if scale.labels is not None:
+        method = "discrete"
+    if not np.isnan(f.max()):
+        bins, index = _find(f, w, method, rows, n_bins, count)
+        return bins if scale is NUMBER else replace(bins, scale=scale), index
+    known = ~np.isnan(f)
+    index = np.full(len(f), 0)
+    bins = Bins(np.empty(0), "discrete", n=len(f))
+    if known.any():
+        some = None if count is None else count[known]
+        bins, index[known] = _find(f[known], w[known], method, rows, n_bins, some)
+    index[~known] = len(bins.first)
+    return replace(bins, first=np.append(bins.first, np.nan), scale=scale), index
+
+
+def _find(
+    f: np.ndarray,
+    w: np.ndarray,
+    method: str,
+    rows: str,
+    n_bins: int | str,
+    count: np.ndarray | None,
+) -> tuple[Bins, np.ndarray]:
+    """Return bins for values of which none is missing."""
     n = len(f) if count is None else int(count.sum())
     tails = n_bins == "auto" and rows == "sample"
     if isinstance(n_bins, str) and rows == "sample":

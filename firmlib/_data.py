@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_memory, check_n_bins, check_option, check_weights
+from firmlib._columns import Column, check_present
 from firmlib._moments import METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
 from firmlib._pairs import PairTallies, estimate_pairs
-from firmlib._table import Column, Table
+from firmlib._table import Table
 from firmlib.features import Pairs, Values
 from firmlib.scores import Response, Score, respond
 
 LARGEST = 1e150
 """Scores beyond it overflow when they are squared."""
 
+MISSING = ("level", "drop", "raise")
 _BLOCK = 64  # features that a thread takes at a time
 
 
@@ -29,11 +31,11 @@ class Data:
 
     table: Table
     scores: Scores
-    keep: slice | np.ndarray
     response: Response
     method: str
     rows: str
     n_bins: int | str
+    missing: str = "level"
 
     @classmethod
     def of(
@@ -47,17 +49,21 @@ class Data:
         target: Any,
         n_bins: int | str,
         sample_weight: ArrayLike | None,
+        categorical: Iterable[Any] | None,
+        missing: str,
     ) -> Self:
         """Check all arguments, and evaluate the score."""
         check_option("method", method, METHODS)
         rows = check_rows(rows)
         check_n_bins(n_bins)
-        table = Table.of(X)
+        check_option("missing", missing, MISSING)
+        table = Table.of(X).with_categorical(categorical)
         table.check_rows("sample_weight", sample_weight)
         response = respond(score, table, response_method=response_method, target=target)
         s, w, keep = check_scores("score", response.values, sample_weight)
         check_counts(w, rows, method)
-        return cls(table, Scores.of(s, w), keep, response, method, rows, n_bins)
+        table = table.of_rows(keep)
+        return cls(table, Scores.of(s, w), response, method, rows, n_bins, missing)
 
     def divided(self, sd: float) -> Self:
         """Return the same data with the scores divided by a number."""
@@ -66,14 +72,33 @@ class Data:
 
     def tally(self, column: Column) -> Tally | Slope:
         """Sum up the scores by the values of a feature."""
-        column = column.taken(self.keep)
+        scores, dropped = self.scores, 0.0
+        if self.missing != "level" or self.method == "slope":
+            column, scores = self._present(column)
+            dropped = float(self.scores.total[0] - scores.total[0])
         if self.method == "slope":
-            return Slope.of(self.scores, column.dense(len(self.scores.r)), self.rows)
-        found = Tally.of(
-            self.scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins
-        )
+            found = Slope.of(scores, column.dense(len(scores.r)), self.rows, column.scale)
+            return replace(found, missing=dropped / float(self.scores.total[0]))
+        found = Tally.of(scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins)
         found.check(self.rows)
-        return found
+        return found._replace(dropped=dropped)
+
+    def _present(self, column: Column) -> tuple[Column, Scores]:
+        """Return a feature and the scores in the rows in which it is known."""
+        if self.method == "slope" and column.scale.kind == "nominal":
+            raise ValueError("method='slope' needs an order, but its levels have none")
+        missing = np.isnan(column.values)
+        if not missing.any():
+            return column, self.scores
+        if self.missing != "drop":
+            check_present(
+                "its values" + " with method='slope'" * (self.method == "slope"), column.values
+            )
+        column = column._replace(values=column.dense(len(self.scores.r)), rows=None)
+        known = ~np.isnan(column.values)
+        if np.count_nonzero(known) < 2:
+            raise ValueError("missing='drop' leaves fewer than two rows")
+        return column.taken(known), self.scores.taken(known)
 
     def estimate(
         self, names: Sequence[str], functions: Sequence[Values], n_jobs: int | None
@@ -110,31 +135,70 @@ class Data:
     def _one(self, name: str, f: Values) -> Tally | Slope | Estimate:
         values = f(self.table)
         try:
-            return self._group(values) if isinstance(values, np.ndarray) else self.tally(values)
+            return self.tally(values) if isinstance(values, Column) else self._group(values)
         except ValueError as error:
             raise ValueError(f"feature {name!r}: {error}") from error
 
-    def _group(self, F: np.ndarray) -> Estimate:
+    def _group(self, columns: list[Column]) -> Estimate:
+        F = np.column_stack([column.dense(self.table.count) for column in columns])
+        missing = np.asarray(np.isnan(F).any(axis=1))
+        scores = self.scores
+        if self.missing == "raise":
+            check_present("its values", np.where(missing, np.nan, 0.0))
+        if self.missing == "drop" and missing.any():
+            F, scores = F[~missing], scores.taken(~missing)
         if self.rows == "population":  # every combination of values is a level
-            _, level = np.unique(F[self.keep], axis=0, return_inverse=True)
+            codes = [np.unique(f, return_inverse=True)[1] for f in F.T]
+            _, level = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
             column = Column(level.ravel().astype(float))
-            found = Tally.of(self.scores, column, method="discrete", rows=self.rows, n_bins="auto")
+            found = Tally.of(scores, column, method="discrete", rows=self.rows, n_bins="auto")
             return replace(summarize([found], self.rows), sign=1.0)
         from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
 
-        return estimate_group(self.scores, F[self.keep])
+        nominal = [column.scale.kind == "nominal" for column in columns]
+        return estimate_group(scores, numeric(F, nominal))
 
     def estimate_pairs(self, pairs: Pairs) -> tuple[list[str], Estimate, PairTallies] | None:
         """Estimate all pairs of binary features at once; None if one has more values."""
         parts = pairs.parts(self.table)
         check_memory("the table of pairs", (len(parts), len(parts), 12))
-        check_memory("X as a dense table", (self.table.n, len(parts)))
-        table = np.column_stack([f(self.table) for f in parts])[self.keep]
+        check_memory("X as a dense table", (self.table.count, len(parts)))
+        table = np.column_stack([f.numbers(self.table) for f in parts])
         names = [f.__name__ for f in parts]
         return estimate_pairs(self.scores, table, names, pairs.kind, self.rows)
 
 
+def describe(source: Tally | Slope | None) -> tuple[str, float]:
+    """Return what a feature holds, and the share of rows in which it is missing."""
+    if source is None:
+        return "group", np.nan
+    scale = source.bins.scale if isinstance(source, Tally) else source.scale
+    return scale.kind, source.missing
+
+
 _GROUP_METHODS = {"sample": "boosted", "population": "discrete"}
+
+
+_MOST_LEVELS = 32  # of a category in a group that are told apart
+
+
+def numeric(F: np.ndarray, nominal: Sequence[bool]) -> np.ndarray:
+    """Return values (n, k) as numbers that any learner takes.
+
+    A nominal column becomes one column per level, of the most frequent ones; missing values are
+    told by a column of their own.
+    """
+    columns = []
+    for f, levels in zip(F.T, nominal, strict=True):
+        missing = np.isnan(f)
+        if levels:
+            seen, n = np.unique(f[~missing], return_counts=True)
+            columns += [f == level for level in seen[np.argsort(-n, kind="stable")][:_MOST_LEVELS]]
+        elif not missing.all():
+            columns.append(np.where(missing, np.median(f[~missing]), f))
+        if missing.any():
+            columns.append(missing)
+    return np.column_stack(columns).astype(float)
 
 
 def check_rows(rows: str) -> str:

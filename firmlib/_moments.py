@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from firmlib._bins import Bins, find_bins
-from firmlib._table import Column
+from firmlib._columns import NUMBER, Column, Scale
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
@@ -60,6 +60,10 @@ class Scores:
         """The sums of w, w r and w r^2 over all rows."""
         return np.array([self.w.sum(), self.wr.sum(), self.wrr.sum()])
 
+    def taken(self, keep: np.ndarray) -> Self:
+        """Return those of some rows, minus the same mean."""
+        return type(self)(self.mean, self.r[keep], self.w[keep], self.wr[keep], self.wrr[keep])
+
     def sd(self, rows: str) -> float:
         """Return the standard deviation of the scores."""
         W, wr, wrr = self.total
@@ -70,7 +74,7 @@ class Scores:
 
         The rows in which a sparse column is 0 become one entry, whose sums follow by subtraction.
         """
-        f, where = column
+        f, where = column.values, column.rows
         if where is None:
             return f, self
         sums = np.empty((3, len(f) + 1))
@@ -83,10 +87,14 @@ class Scores:
 
 
 class Tally(NamedTuple):
-    """A feature's bins and the sums in them, as `tally` makes them."""
+    """A feature's bins and the sums in them, as `tally` makes them.
+
+    `dropped` is the weight of rows that were left out because the feature is missing there.
+    """
 
     bins: Bins
     sums: np.ndarray
+    dropped: float = 0.0
 
     @classmethod
     def of(
@@ -95,14 +103,26 @@ class Tally(NamedTuple):
         """Find bins for the values of a feature, and sum up in them."""
         f, scores = scores.of_column(column)
         bins, index = find_bins(
-            f, scores.w, method=method, rows=rows, n_bins=n_bins, count=scores.count
+            f,
+            scores.w,
+            method=method,
+            rows=rows,
+            n_bins=n_bins,
+            count=scores.count,
+            scale=column.scale,
         )
-        return cls(bins, tally(index, len(bins.first), scores, f))
+        return cls(bins, tally(index, bins, scores, f))
 
     @property
     def method(self) -> str:
         """How q_f is estimated."""
         return self.bins.method
+
+    @property
+    def missing(self) -> float:
+        """The share of rows in which the feature is missing."""
+        missing = self.sums[0, -1] if self.bins.missing else 0.0
+        return float((missing + self.dropped) / (self.sums[0].sum() + self.dropped))
 
     def check(self, rows: str) -> None:
         """Raise if no bin has two rows, so that effect and noise cannot be told apart."""
@@ -119,22 +139,26 @@ class Tally(NamedTuple):
         taken = self.sums[0] > 0
         n, sr, srr, sf = self.sums[:, taken]
         found = spread(n, sr, srr, rows)
-        binned = self.bins.method == "binned"
+        t = self.bins.first[taken]
+        if self.bins.method == "binned":
+            t = np.where(np.isnan(t), t, sf / n)
         return {
-            "t": sf / n if binned else self.bins.first[taken],
+            "t": self.bins.scale.shown(t),
             "q": found.m + sr.sum() / n.sum() + mean,
             "p": n / n.sum(),
             "n": n,
             "method": self.bins.method,
             "variance": float(found.variance),
             "standard_error": np.sqrt(found.v / n),
+            "kind": self.bins.scale.kind,
         }
 
 
-def tally(index: np.ndarray, n_bins: int, scores: Scores, f: np.ndarray) -> np.ndarray:
+def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> np.ndarray:
     """Return the sums of w, w r, w r^2 and w f over the rows of each bin, shape (4, n_bins)."""
+    f = np.nan_to_num(f, copy=True, nan=0.0) if bins.missing else f
     summed = (scores.w, scores.wr, scores.wrr, scores.w * f)
-    sums = np.array([np.bincount(index, values, n_bins) for values in summed])
+    sums = np.array([np.bincount(index, values, len(bins.first)) for values in summed])
     if not np.isfinite(sums[3].sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums
@@ -171,7 +195,7 @@ class Estimate:
 def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     """Return the variance of q_f with its error, test and sign, for each feature."""
     estimates = Estimate.empty(len(tallies))
-    sizes = np.array([len(bins.first) for bins, _ in tallies], dtype=int)
+    sizes = np.array([len(one.bins.first) for one in tallies], dtype=int)
     alike = np.ceil(np.log2(sizes))  # features with about as many bins are looked at together
     for which in (np.flatnonzero(alike == k) for k in np.unique(alike)):
         sums = np.zeros((4, sizes[which].max(), len(which)))
@@ -181,17 +205,20 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
             t[: sizes[j], i] = tallies[j].bins.first
         n, sr, srr, sf = sums
         binned = [tallies[j].bins.method == "binned" for j in which.tolist()]
-        t = np.where(binned, sf / np.maximum(n, _EMPTY), t)
+        t = np.where(binned & ~np.isnan(t), sf / np.maximum(n, _EMPTY), t)
         found = spread(n, sr, srr, rows)
-        sign = np.where(_downhill(n, t, found.m, srr.sum(axis=0)), -1.0, 1.0)
+        nominal = [tallies[j].bins.nominal for j in which.tolist()]
+        downhill = _downhill(n, t, found.m, srr.sum(axis=0)) & ~np.array(nominal)
+        sign = np.where(downhill, -1.0, 1.0)
         estimates.put(which, found.estimate(sign))
     return estimates
 
 
 def _downhill(n: np.ndarray, t: np.ndarray, m: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return whether q_f falls with t on the whole."""
+    """Return whether q_f falls with t on the whole, where t is known."""
+    n, t = np.where(np.isnan(t), 0.0, n), np.nan_to_num(t, nan=0.0)
     z = t / np.maximum(np.abs(t).max(axis=0), _EMPTY)  # any unit will do, and can't overflow
-    z = np.where(n > 0, z - (n * z).sum(axis=0) / n.sum(axis=0), 0.0)
+    z = np.where(n > 0, z - (n * z).sum(axis=0) / np.maximum(n.sum(axis=0), _EMPTY), 0.0)
     slope = (n * z * m).sum(axis=0)
     return slope < -ROUNDING * np.sqrt((n * z**2).sum(axis=0) * squares)
 
@@ -303,10 +330,12 @@ class Slope:
     error: float  # of beta
     f: np.ndarray
     w: np.ndarray
+    scale: Scale
+    missing: float = 0.0
     method: str = "slope"
 
     @classmethod
-    def of(cls, scores: Scores, f: np.ndarray, rows: str) -> Self:
+    def of(cls, scores: Scores, f: np.ndarray, rows: str, scale: Scale = NUMBER) -> Self:
         """Fit the line by least squares."""
         r, w = scores.r, scores.w
         W, _, wrr = scores.total
@@ -330,7 +359,7 @@ class Slope:
             variance=float(variance), error=error, pvalue=pvalue, sign=-1.0 if downhill else 1.0
         )
         beta_error = float(np.sqrt(noise) / (W * (z_variance or 1.0))) * (error > 0)
-        return cls(estimate, float(beta), centre, unit, beta_error, f, w)
+        return cls(estimate, float(beta), centre, unit, beta_error, f, w, scale)
 
     def curve(self, mean: float, rows: str) -> dict[str, Any]:
         """Return the line as the fields of a `ConditionalScore`."""
@@ -338,11 +367,12 @@ class Slope:
         n = np.bincount(index, self.w)
         x = (levels - self.centre) / self.unit
         return {
-            "t": levels,
+            "t": self.scale.shown(levels),
             "q": self.beta * x + mean,
             "p": n / n.sum(),
             "n": n,
             "method": "slope",
             "variance": self.estimate.variance,
             "standard_error": self.error * np.abs(x),
+            "kind": self.scale.kind,
         }

@@ -7,15 +7,17 @@ parts of the data, and levels that come later get bins of their own.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._checks import check_memory
+from firmlib._columns import Column, Scale
 from firmlib._moments import Scores, tally
-from firmlib._table import Column, Table, is_sparse
 
 _BEYOND = 30  # of n first rows, about two rows in n lie beyond by chance, 30 in n hardly ever
 
@@ -34,29 +36,44 @@ class FeatureSums(NamedTuple):
 
     @classmethod
     def empty(cls, start: Bins, limit: float) -> Self:
-        """Return the sums of no rows."""
+        """Return the sums of no rows; there is always a bin for missing values."""
+        if start.scale.labels is not None or np.isnan(start.first[0]):
+            limit = np.inf  # levels cannot be binned, and nothing is known yet of what is missing
         limit = max(limit, len(start.first))
-        return cls(start, limit, start, np.zeros((4, len(start.first))))
+        bins = _with_missing(start)
+        return cls(start, limit, bins, np.zeros((4, len(bins.first))))
 
-    def of(self, f: np.ndarray, scores: Scores) -> Self:
+    def of(self, name: str, column: Column, scores: Scores) -> Self:
         """Return the sums of other rows, in these bins and those of new levels."""
-        bins, beyond = self.bins, 0.0
+        unknown = np.isnan(self.bins.first[0])
+        scale = column.scale if unknown else joined(name, self.bins.scale, column)
+        f, scores = scores.of_column(column._replace(values=column.on(scale)))
+        bins, beyond = replace(self.bins, scale=scale), 0.0
+        if scale is self.bins.scale:
+            bins = self.bins
         with np.errstate(over="ignore"):  # far beyond the cells is beyond them
             index = bins.index(f)
-            if bins.method == "discrete" and np.any(bins.first[index] != f):
-                bins = self._widened(np.unique(f))
+            if bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f)):
+                bins = self._widened(np.unique(f), scale)
                 index = bins.index(f)
-        if self.start.method == "binned" and (f.min() < bins.first[0] or f.max() > bins.last):
+        low, high = np.fmin.reduce(f), np.fmax.reduce(f)
+        if self.start.method == "binned" and (low < bins.first[0] or high > bins.last):
             beyond = float(scores.w[bins.outside(f)].sum())
-        sums = tally(index, len(bins.first), scores, f)
-        return self._replace(bins=bins, sums=sums, beyond=beyond)
+        return self._replace(bins=bins, sums=tally(index, bins, scores, f), beyond=beyond)
 
-    def merged(self, other: FeatureSums) -> Self:
+    def merged(self, name: str, other: FeatureSums) -> Self:
         """Return the sums of both."""
+        scale = self.bins.scale
+        if scale is not other.bins.scale:
+            if np.isnan(self.bins.first[0]):
+                scale = other.bins.scale
+            else:
+                scale = joined(name, scale, Column(other.bins.first, None, other.bins.scale))
+            self, other = self._on(scale), other._on(scale)
         bins = self.bins
         if bins.method == "discrete" and bins is not other.bins:
             late = other.bins.method == "discrete"
-            bins = self._widened(other.bins.first) if late else other.bins
+            bins = self._widened(other.bins.first, scale) if late else other.bins
         sums = self._in(bins) + other._in(bins)
         return self._replace(bins=bins, sums=sums, beyond=self.beyond + other.beyond)
 
@@ -65,14 +82,21 @@ class FeatureSums(NamedTuple):
         w, wr, wrr, wf = self.sums
         return self._replace(sums=np.array([w, wr + d * w, wrr + d * (2 * wr + d * w), wf]))
 
-    def _widened(self, levels: np.ndarray) -> Bins:
+    def _widened(self, levels: np.ndarray, scale: Scale) -> Bins:
         """Return bins of more levels; if they are too many, from one first level to the next."""
         union = np.union1d(self.bins.first, levels)
         if len(union) == len(self.bins.first):
-            return self.bins
-        if len(union) > self.limit:
-            return Bins(self.start.first, "binned")
-        return Bins(union, "discrete")
+            return replace(self.bins, scale=scale)
+        if len(union) - 1 > self.limit:
+            return _with_missing(Bins(self.start.first, "binned", scale=scale))
+        return Bins(union, "discrete", scale=scale)
+
+    def _on(self, scale: Scale) -> Self:
+        """Return the same with the codes of another scale."""
+        first = Column(self.bins.first, None, self.bins.scale).on(scale)
+        order = np.argsort(first)
+        bins = replace(self.bins, first=first[order], scale=scale)
+        return self._replace(bins=bins, sums=self.sums[:, order])
 
     def _in(self, bins: Bins) -> np.ndarray:
         if self.bins is bins or self.bins.method == "binned":
@@ -103,6 +127,7 @@ class FeatureSums(NamedTuple):
 class Statistics(NamedTuple):
     """The sums of all features, of scores minus `centre`, and the number of rows."""
 
+    names: Sequence[str]
     centre: float
     n: int
     features: list[FeatureSums]
@@ -119,8 +144,17 @@ class Statistics(NamedTuple):
         # By how far it really moved, which is not what was added: far from 0 that was rounded.
         steps = self.centre - centre, other.centre - centre
         pairs = zip(self.features, other.features, strict=True)
-        features = [a.shifted(steps[0]).merged(b.shifted(steps[1])) for a, b in pairs]
-        return type(self)(centre, self.n + other.n, features)
+        features = [
+            a.shifted(steps[0]).merged(name, b.shifted(steps[1]))
+            for name, (a, b) in zip(self.names, pairs, strict=True)
+        ]
+        return type(self)(self.names, centre, self.n + other.n, features)
+
+    def divided(self, sd: float) -> Self:
+        """Return the same of scores divided by a number."""
+        scale = np.array([1, sd, sd**2, 1])[:, None]
+        features = [feature._replace(sums=feature.sums / scale) for feature in self.features]
+        return self._replace(centre=self.centre / sd, features=features)
 
     def scores(self) -> Scores:
         """Return the sums of the scores as if all were one entry."""
@@ -129,34 +163,78 @@ class Statistics(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Rows that have been checked but for the features' values; all have a weight."""
+    """The features of some rows, read one after another, with scores and weights; all have one."""
 
-    table: Table
+    columns: Iterable[Column]
     s: np.ndarray
     w: np.ndarray
-    keep: slice | np.ndarray = slice(None)
-
-    def column(self, j: int) -> Column:
-        """Return the values of a feature, finite."""
-        return self.table.column(j).taken(self.keep)
 
     def copied(self) -> Self:
         """Return a copy that nobody else holds."""
-        data = self.table.copied()[self.keep]
-        return type(self)(Table(data, "F", at_least=0), self.s.copy(), self.w.copy())
+        columns = [
+            c._replace(values=c.values.copy(), rows=None if c.rows is None else c.rows.copy())
+            for c in self.columns
+        ]
+        return type(self)(columns, self.s.copy(), self.w.copy())
 
     @classmethod
-    def of(cls, chunks: Sequence[Self]) -> Self:
+    def of(cls, names: Sequence[str], chunks: Sequence[Self]) -> Self:
         """Return the rows of several copies as one."""
         if len(chunks) == 1:
             return chunks[0]
-        tables = [chunk.table.data for chunk in chunks]
-        if all(map(is_sparse, tables)):
-            from scipy import sparse
-
-            data = sparse.vstack(tables, format="csc")
-        else:
-            check_memory("the first rows", (sum(t.shape[0] for t in tables), tables[0].shape[1]))
-            data = np.concatenate([t.toarray() if is_sparse(t) else t for t in tables])
+        lengths = [len(chunk.s) for chunk in chunks]
+        columns = []
+        for name, parts in zip(names, zip(*(c.columns for c in chunks), strict=True), strict=True):
+            dense = any(part.rows is None for part in parts)
+            check_memory("the first rows", (sum(lengths), len(names) if dense else 1))
+            columns.append(_concatenated(name, parts, lengths))
         s, w = (np.concatenate(v) for v in zip(*((c.s, c.w) for c in chunks), strict=True))
-        return cls(Table(data, "F"), s, w)
+        return cls(columns, s, w)
+
+
+def _concatenated(name: str, parts: Sequence[Column], lengths: Sequence[int]) -> Column:
+    scale = reduce(lambda scale, part: joined(name, scale, part), parts, parts[0].scale)
+    parts = [part._replace(values=part.on(scale)) for part in parts]
+    if any(part.rows is None for part in parts):
+        dense = [part.dense(n) for part, n in zip(parts, lengths, strict=True)]
+        return Column(np.concatenate(dense), None, scale)
+    starts = np.cumsum([0, *lengths[:-1]])
+    rows = [part.rows + start for part, start in zip(parts, starts, strict=True)]  # type: ignore[operator]
+    return Column(np.concatenate([part.values for part in parts]), np.concatenate(rows), scale)
+
+
+def joined(name: str, scale: Scale, column: Column) -> Scale:
+    """Return a scale for a feature in other rows too; where it is missing in all, any will do."""
+    if scale is column.scale or (np.isnan(column.values).all() and column.rows is None):
+        return scale
+    return scale.joined(f"feature {name!r}", column.scale)
+
+
+def _with_missing(bins: Bins) -> Bins:
+    return bins if bins.missing else replace(bins, first=np.append(bins.first, np.nan))
+
+
+def check_bins(bins: Any, method: str) -> dict[str, Bins]:
+    """Return bins that were given for each feature."""
+    if not isinstance(bins, Mapping) or not bins:
+        raise ValueError(f"bins={bins!r} must be the bins of a StreamingFirm, a mapping from names")
+    for name, each in bins.items():
+        if not isinstance(each, Bins):
+            raise ValueError(f"bins[{name!r}]={each!r} must be Bins, as in those of StreamingFirm")
+        if method not in ("auto", each.method) and each.scale.labels is None:
+            raise ValueError(f"bins[{name!r}] are {each.method}, but method={method!r}")
+    return dict(bins)
+
+
+def check_same(mine: dict[str, Bins], others: dict[str, Bins]) -> None:
+    """Raise unless two parts have the same bins."""
+    for name, a in mine.items():
+        b = others[name]
+        if a is b or (a.scale.kind == b.scale.kind and a.scale.labels is not None):
+            continue  # levels find each other by name
+        if not (a.method == b.method and np.array_equal(a.first, b.first, equal_nan=True)):
+            raise ValueError(
+                f"other has {len(b.first)} {b.method} bins of feature {name!r} that differ from "
+                f"the {len(a.first)} {a.method} ones here; expected parts made with the same "
+                "bins=, for example those of one of them"
+            )

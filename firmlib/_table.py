@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import sys
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
-from firmlib._checks import check_array, check_finite, short
+from firmlib._checks import short
+from firmlib._columns import Column, numbers, read
 
 _WIDE = 256  # columns
 
 
-class Column(NamedTuple):
-    """The values of a feature: of every row, or of `rows` alone, and 0 elsewhere."""
-
-    values: np.ndarray
-    rows: np.ndarray | None = None
-
-    def taken(self, keep: slice | np.ndarray) -> Self:
-        """Return the values of some rows: all, or those that a mask keeps."""
-        if isinstance(keep, slice):
-            return self
-        if self.rows is None:
-            return self._replace(values=self.values[keep])
-        stay = keep[self.rows]
-        return self._replace(values=self.values[stay], rows=(np.cumsum(keep) - 1)[self.rows[stay]])
-
-    def dense(self, n: int) -> np.ndarray:
-        """Return the values of all `n` rows."""
-        if self.rows is None:
-            return self.values
-        values = np.zeros(n)
-        values[self.rows] = self.values
-        return values
-
-
 class Table:
-    """A table with names, whose columns are read as numbers.
+    """A table with names, whose columns are read as numbers; of some of its rows, if wanted.
 
     Parameters
     ----------
@@ -64,11 +43,13 @@ class Table:
                     f"read: an array, a sparse matrix or a data frame, got {kind}"
                 )
             try:
-                data = np.asarray(data)
+                given, data = data, np.asarray(data)
             except ValueError as error:
                 raise ValueError(
                     f"{name} must be a table, but its rows differ in length"
                 ) from error
+            if data.dtype.kind in "US":
+                data = np.array(given, dtype=object)  # numbers beside words became words
         data = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = data.shape
         if len(shape) != 2:
@@ -81,15 +62,42 @@ class Table:
             )
         self.data, self.name = data, name
         self.n, self.width = shape
+        self.keep: slice | np.ndarray = slice(None)
+        self.categorical: frozenset[int] = frozenset()
+        self.whole = at_least > 0  # or a chunk, in which some level may be absent
 
     @classmethod
     def of(cls, data: Any, name: str = "X") -> Self:
         """See a table, unless it was seen before."""
         return data if isinstance(data, cls) else cls(data, name)
 
+    def of_rows(self, keep: slice | np.ndarray) -> Self:
+        """The same table, whose columns hold some of the rows alone."""
+        other = copy.copy(self)
+        other.keep = keep
+        return other
+
+    def with_categorical(self, columns: Iterable[Any] | None) -> Self:
+        """The same table, in which the numbers of some columns are levels without order."""
+        if isinstance(columns, str):
+            raise ValueError(f"categorical={columns!r} must be a list of columns")
+        other = copy.copy(self)
+        try:
+            other.categorical = frozenset(self.place(j) for j in columns or ())
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"categorical={columns!r}: {error}") from error
+        return other
+
+    @property
+    def count(self) -> int:
+        """The number of rows that its columns hold."""
+        return self.n if isinstance(self.keep, slice) else int(np.count_nonzero(self.keep))
+
     @cached_property
     def names(self) -> list[str]:
         """The names of its columns; x0, x1, ... if it has none."""
+        if hasattr(self.data, "column_names"):  # of pyarrow
+            return list(self.data.column_names)
         if self.is_frame:
             return [str(name) for name in self.data.columns]
         return [f"x{j}" for j in range(self.width)]
@@ -140,46 +148,35 @@ class Table:
         return self.data.to_numpy() if alike else None
 
     def column(self, j: Any) -> Column:
-        """A column as finite numbers; of a sparse one that is mostly 0, those that are stored."""
+        """A column as numbers; of a sparse one that is mostly 0, those that are stored."""
         j = self.place(j)
+        column = self._column(j)
+        return column.nominal(self.count) if j in self.categorical else column
+
+    def _column(self, j: int) -> Column:
+        name = f"column {self.names[j]!r} of {self.name}"
         if self._sparse is not None:
             start, end = self._sparse.indptr[j : j + 2]
             values, rows = self._sparse.data[start:end], self._sparse.indices[start:end]
-            if 2 * len(rows) < self.n:
-                return Column(self._numbers(j, values), rows)
-            return Column(Column(self._numbers(j, values), rows).dense(self.n))
+            column = Column(values, rows).taken(self.keep)
+            column = column._replace(values=numbers(name, column.values))
+            return column if 2 * len(rows) < self.n else Column(column.dense(self.count))
         if self._block is not None:
             values = self._block[:, j]
         elif hasattr(self.data, "iloc"):
-            values = self.data.iloc[:, j].to_numpy()
+            values = self.data.iloc[:, j]
+            values = values.to_numpy() if isinstance(values.dtype, np.dtype) else values
+        elif hasattr(self.data, "column_names"):
+            values = self.data.column(j)
         elif self.is_frame:
-            values = self.data[:, j].to_numpy()
+            values = _plain(self.data[:, j])
         else:
             values = self.data[:, j]
-        return Column(self._numbers(j, values))
+        return read(name, values, self.n, self.keep)
 
     def values(self, j: Any) -> np.ndarray:
-        """A column as finite numbers, one per row."""
-        return self.column(j).dense(self.n)
-
-    def copied(self) -> Any:
-        """A copy as finite numbers, sparse if it is."""
-        if self._sparse is not None:
-            if not np.isfinite(self._sparse.data).all():
-                for j in range(self.width):
-                    self.column(j)  # one of them says which
-            return self._sparse.copy()
-        return np.column_stack([self.values(j) for j in range(self.width)])
-
-    def _numbers(self, j: int, values: np.ndarray) -> np.ndarray:
-        if isinstance(values, np.ma.MaskedArray):
-            values = np.ma.filled(values.astype(float), np.nan)
-        if values.dtype.kind not in "biuf":
-            return check_array(f"column {self.names[j]!r} of {self.name}", values, 1)
-        values = np.ascontiguousarray(values, dtype=float)
-        if not np.isfinite(values).all():
-            check_finite(f"column {self.names[j]!r} of {self.name}", values)
-        return values
+        """A column as numbers, one per row; nan where it is missing."""
+        return self.column(j).dense(self.count)
 
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object goes by another index than this table, so by other rows."""
@@ -194,6 +191,12 @@ class Table:
                 f"{short(own.tolist())}: take .loc[{self.name}.index] of it to match rows by "
                 "label, or .to_numpy() if its rows are in this order already"
             )
+
+
+def _plain(series: Any) -> Any:
+    """Numbers of a polars column as an array, which is faster than by any way around."""
+    dtype = series.dtype
+    return series.to_numpy() if dtype.is_float() or dtype.is_integer() else series
 
 
 def is_sparse(data: Any) -> bool:

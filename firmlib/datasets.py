@@ -375,7 +375,7 @@ def splice(
     restore = "restore it with git, or make it again with data/fetch_splice.py"
     if not path.is_file():
         raise ValueError(
-            f"{path} is not there: the data come with the repository, not with the package; "
+            f"{path} is not there: the data are in data/ of the repository, not in the package; "
             f"name their folder with folder=..., or {restore}"
         )
     try:

@@ -7,6 +7,7 @@ Columns are named by position or, in a data frame, by name. `resolve` is where e
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array, check_number, check_option, short
-from firmlib._table import Column, Table, is_sparse
+from firmlib._columns import Column, read
+from firmlib._table import Table, is_sparse
 
 __all__ = [
     "Group",
@@ -33,18 +35,38 @@ __all__ = [
 ]
 
 Place = int | str  # of a column
-Values = Callable[[Table], Column | np.ndarray]  # of a feature on every row; of a group (n, k)
+Level = Any  # a number, a word, a date, a truth value, or None for missing
+Values = Callable[[Table], Column | list[Column]]  # of a feature, or of the columns of a group
+
+_MOMENTS = (str, datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 class Feature:
     """A function of the columns of a table, with a name."""
 
-    def __init__(self, name: str, function: Callable[[Table], np.ndarray]) -> None:
+    def __init__(self, name: str, function: Callable[[Table], Column | np.ndarray]) -> None:
         self.__name__, self._function = name, function
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return the value of every row of X."""
-        return self._function(Table.of(X))
+        table = Table.of(X)
+        column = self.of(table)
+        return column.scale.shown(column.dense(table.count))
+
+    def of(self, table: Table) -> Column:
+        """Return its values in the rows of a table that are kept."""
+        found = self._function(table)
+        return found if isinstance(found, Column) else Column(found)
+
+    def numbers(self, table: Table) -> np.ndarray:
+        """Return its values, if they are numbers or stand for an order."""
+        column = self.of(table)
+        if column.scale.kind == "nominal":
+            raise ValueError(
+                f"{self.__name__!r} is a category, whose levels are no numbers; expected a number, "
+                "or one level of it by features.literal"
+            )
+        return column.dense(table.count)
 
     def __repr__(self) -> str:
         return f"<feature {self.__name__}>"
@@ -63,7 +85,7 @@ def coordinate(j: Place) -> Feature:
     >>> coordinate(1)(np.array([[1, 2], [3, 4]]))
     array([2., 4.])
     """
-    return Feature(_label(j), lambda table: table.values(j))
+    return Feature(_label(j), lambda table: table.column(j))
 
 
 def product(*js: Place) -> Feature:
@@ -84,49 +106,67 @@ def product(*js: Place) -> Feature:
     return _product([coordinate(j) for j in js])
 
 
-def threshold(j: Place, tau: float) -> Feature:
-    """Return the feature f(x) = 1 where x_j > tau, else 0.
+def threshold(j: Place, tau: Any) -> Feature:
+    """Return the feature f(x) = 1 where x_j > tau, else 0; missing where x_j is.
 
     Parameters
     ----------
     j : column name or position
-    tau : float
+    tau : float, or date, duration or ordered level, as the column holds them
 
     Examples
     --------
     >>> from firmlib.features import threshold
     >>> threshold(0, 2)(np.array([[1, 2], [3, 4]]))
     array([0., 1.])
+    >>> import pandas as pd
+    >>> days = pd.DataFrame({"day": pd.to_datetime(["2009-09-07", "2009-09-11"])})
+    >>> threshold("day", "2009-09-08")(days)
+    array([0., 1.])
     """
-    check_number("tau", tau)
-    return Feature(f"{_label(j)}>{tau:g}", lambda table: (table.values(j) > tau).astype(float))
+    if not isinstance(tau, _MOMENTS):
+        check_number("tau", tau)
+
+    def above(table: Table) -> np.ndarray:
+        x = coordinate(j).numbers(table)
+        least = table.column(j).scale.number("tau", tau)
+        if np.isnan(least):
+            raise ValueError(f"tau={tau!r} is no level of column {j!r}")
+        return np.where(np.isnan(x), np.nan, x > least)
+
+    return Feature(f"{_label(j)}>{_written(tau)}", above)
 
 
-def literal(j: Place, value: float) -> Feature:
+def literal(j: Place, value: Level) -> Feature:
     """Return the feature f(x) = 1 where x_j = value, else 0.
 
-    A variable or, with the other value, its negation.
+    A variable or, with the other value, its negation; a level of a category; with None, whether
+    the column is missing.
 
     Parameters
     ----------
     j : column name or position
-    value : float
+    value : float, word, date, truth value or None
 
     Examples
     --------
     >>> from firmlib.features import literal
     >>> literal(0, 3)(np.array([[1, 2], [3, 4]]))
     array([0., 1.])
+    >>> import pandas as pd
+    >>> literal("species", "Adelie")(pd.DataFrame({"species": ["Adelie", "Gentoo", None]}))
+    array([1., 0., 0.])
     """
     return conjunction({j: value})
 
 
-def conjunction(values: Mapping[Place, float]) -> Feature:
+def conjunction(values: Mapping[Place, Level]) -> Feature:
     """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0.
 
     Parameters
     ----------
     values : dict of column name or position to value
+        Values as for `literal`.
 
     Examples
     --------
@@ -138,7 +178,8 @@ def conjunction(values: Mapping[Place, float]) -> Feature:
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
     for j, value in values.items():
-        check_number(f"value of column {j!r}", value)
+        if not isinstance(value, (bool, np.bool_, bytes, type(None), *_MOMENTS)):
+            check_number(f"value of column {j!r}", value)
     return _conjunction([(coordinate(j), value) for j, value in values.items()])
 
 
@@ -176,26 +217,50 @@ def linear(a: ArrayLike) -> Feature:
     def along(table: Table) -> np.ndarray:
         if table.width != len(a):
             raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
-        data = table.data if is_sparse(table.data) else np.asarray(table.data)
-        return check_array("X @ a", data @ a, 1)
+        if is_sparse(table.data):
+            return read("X @ a", table.data @ a, table.n, table.keep).values
+        return np.column_stack([coordinate(j).numbers(table) for j in range(len(a))]) @ a
 
     return Feature(f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]", along)
 
 
 def _product(fs: Sequence[Feature]) -> Feature:
-    return Feature("·".join(f.__name__ for f in fs), lambda t: np.prod([f(t) for f in fs], axis=0))
-
-
-def _conjunction(values: Sequence[tuple[Feature, float]]) -> Feature:
     return Feature(
-        " ∧ ".join(f"{f.__name__}={value:g}" for f, value in values),
-        lambda t: np.all([f(t) == value for f, value in values], axis=0).astype(float),
+        "·".join(f.__name__ for f in fs), lambda t: np.prod([f.numbers(t) for f in fs], axis=0)
     )
+
+
+def _conjunction(values: Sequence[tuple[Feature, Level]]) -> Feature:
+    return Feature(
+        " ∧ ".join(f"{f.__name__}={_written(value)}" for f, value in values),
+        lambda t: np.all([_is(f, value, t) for f, value in values], axis=0).astype(float),
+    )
+
+
+def _is(f: Feature, value: Level, table: Table) -> np.ndarray:
+    """Return in which rows a feature has a value."""
+    column = f.of(table)
+    x = column.dense(table.count)
+    if value is None:
+        return np.isnan(x)
+    number = column.scale.number(f"value of column {f.__name__!r}", value)
+    if np.isnan(number) and table.whole:
+        levels = short(column.scale.shown(np.unique(x[~np.isnan(x)])).tolist())
+        raise ValueError(f"value {value!r} is no level of column {f.__name__!r}: {levels}")
+    return x == number
 
 
 def _xor(fs: Sequence[Feature]) -> Feature:
     f, g = fs
-    return Feature(f"{f.__name__} ⊕ {g.__name__}", lambda t: (f(t) != g(t)).astype(float))
+    return Feature(
+        f"{f.__name__} ⊕ {g.__name__}",
+        lambda t: (f.numbers(t) != g.numbers(t)).astype(float),
+    )
+
+
+def _written(value: Level) -> str:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+    return f"{value:g}" if number else "missing" if value is None else str(value)
 
 
 def _label(j: Place) -> str:
@@ -220,9 +285,13 @@ class Group:
     columns: tuple[Place, ...]
 
     def __call__(self, X: Any) -> np.ndarray:
-        """Return the values of its columns, (n, k)."""
+        """Return the values of its columns as numbers, (n, k)."""
         table = Table.of(X)
-        return np.column_stack([table.values(j) for j in self.columns])
+        return np.column_stack([column.dense(table.count) for column in self.of(table)])
+
+    def of(self, table: Table) -> list[Column]:
+        """Return its columns of a `table`."""
+        return [table.column(j) for j in self.columns]
 
 
 @dataclass(frozen=True)
@@ -278,7 +347,7 @@ class Pairs:
         pairs = combinations(self.parts(table), 2)
         if self.kind != "conjunction":
             return [(_product if self.kind == "product" else _xor)(pair) for pair in pairs]
-        values = {f: two_values(f.__name__, f(table)) for f in self.parts(table)}
+        values = {f: two_values(f.__name__, f.numbers(table)) for f in self.parts(table)}
         values = {f.__name__: two for f, two in values.items()}
         return [
             _conjunction([(f, a), (g, b)])
@@ -300,14 +369,12 @@ def two_values(name: str, values: np.ndarray) -> tuple[float, float]:
 
 def _column_of(table: Table, j: Place) -> Feature:
     place = table.place(j)
-    return Feature(table.names[place], lambda table: table.values(place))
+    return Feature(table.names[place], lambda table: table.column(place))
 
 
 def _wrapped(f: Callable) -> Feature:
     name = getattr(f, "__name__", repr(f))
-    return Feature(
-        name, lambda table: check_array(f"feature {name!r}", f(table.data), 1, (table.n,))
-    )
+    return Feature(name, lambda table: _called(name, f, table))
 
 
 def resolve(features: Any, table: Table) -> list[tuple[str, Values]]:
@@ -324,7 +391,7 @@ def resolve(features: Any, table: Table) -> list[tuple[str, Values]]:
     if isinstance(features, Mapping):
         found = [(str(name), _of_entry(str(name), f, table)) for name, f in features.items()]
     elif hasattr(features, "columns") or is_sparse(features) or _is_table(features):
-        values = Table(features, "features")
+        values = Table(features, "features").of_rows(table.keep)
         if values.n != table.n:
             raise ValueError(f"features has {values.n} rows, but X has {table.n}")
         table.check_rows("features", features)
@@ -407,10 +474,10 @@ def _of_entry(name: str, f: Any, table: Table) -> Values:
                 f"feature {name!r}={short(list(f))} must be a group, a list of columns by name or "
                 "position; ready values come as an array"
             )
-        return Group(tuple(table.place(j) for j in f))
+        return Group(tuple(table.place(j) for j in f)).of
     table.check_rows(f"feature {name!r}", f)
-    values = check_array(f"feature {name!r}", f, 1, (table.n,))
-    return lambda table: Column(values)
+    values = read(f"feature {name!r}", f, table.n, table.keep)
+    return lambda table: values
 
 
 def _of_item(f: Any, table: Table) -> tuple[str, Values]:
@@ -423,12 +490,13 @@ def _of_item(f: Any, table: Table) -> tuple[str, Values]:
 
 
 def _of_callable(name: str, f: Callable) -> Values:
-    if isinstance(f, Group):
-        return f
-    own = isinstance(f, Feature)  # sees the table, whose names are known already
-    return lambda table: Column(
-        check_array(f"feature {name!r}", _flat(f(table if own else table.data)), 1, (table.n,))
-    )
+    if isinstance(f, Group | Feature):  # sees the table, whose names are known already
+        return f.of
+    return lambda table: _called(name, f, table)
+
+
+def _called(name: str, f: Callable, table: Table) -> Column:
+    return read(f"feature {name!r}", _flat(f(table.data)), table.n, table.keep)
 
 
 def _flat(values: Any) -> Any:

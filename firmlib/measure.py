@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_number
-from firmlib._data import Data
+from firmlib._data import Data, describe
 from firmlib.features import Pairs, Place, check_names, resolve
 from firmlib.result import ConditionalScore, Curves, FirmResult, make_result
 from firmlib.scores import Score, class_scores
@@ -31,6 +31,8 @@ def firm(
     target: Any = None,
     n_bins: int | str = "auto",
     sample_weight: ArrayLike | None = None,
+    categorical: Sequence[Place] | None = None,
+    missing: str = "level",
     feature_names: Sequence[str] | None = None,
     standardize: bool = False,
     confidence_level: float = 0.95,
@@ -74,7 +76,17 @@ def firm(
     n_bins : int or "auto", default "auto"
         Number of bins, and the largest number of levels that "auto" calls discrete.
     sample_weight : array of shape (n,), default None
-        A weight k is the same as the row k times; by default all are 1.
+        A weight k is the same as the row k times; by default all are 1. A row with weight 0 may
+        hold anything.
+    categorical : list of columns, default None
+        Columns whose numbers are names of levels, such as codes; words and the categories of a
+        frame are levels anyway. Every level is a bin, and a category without order has no
+        direction: its importance is not negative.
+    missing : {"level", "drop", "raise"}, default "level"
+        What becomes of missing values (nan, None, NA, null, NaT) of a feature: a level of its
+        own, apart from all others; or each feature is looked at in the rows that have it, which
+        asks another question; or an error. Missing scores are always one, and so are infinite
+        values.
     feature_names : sequence of str, default None
         Names to use instead; pairs keep theirs.
     standardize : bool, default False
@@ -126,6 +138,8 @@ def firm(
         target=target,
         n_bins=n_bins,
         sample_weight=sample_weight,
+        categorical=categorical,
+        missing=missing,
     )
     sd = data.scores.sd("population" if method == "slope" else data.rows)
     if standardize and sd > 0:
@@ -138,16 +152,20 @@ def firm(
         features = features.features(data.table) if pairs is None else None
     if pairs is not None:
         names, found, sources = pairs
-        methods = ["discrete"] * len(names)
+        methods, kinds = ["discrete"] * len(names), ["number"] * len(names)
+        shares = np.zeros(len(names))
     else:
         names, functions = zip(*resolve(features, data.table), strict=True)
         names = check_names(names, feature_names)
         found, sources, methods = data.estimate(names, functions, n_jobs)
+        kinds, shares = zip(*map(describe, sources), strict=True)
     return make_result(
         found,
         sd,
         confidence_level,
         methods=tuple(methods),
+        kinds=tuple(kinds),
+        missing=np.array(shares),
         feature_names=tuple(names),
         curves=Curves(names, sources, data.scores.mean, data.rows),
         n=len(data.scores.r),
@@ -218,6 +236,8 @@ def conditional_expected_score(
     target: Any = None,
     n_bins: int | str = "auto",
     sample_weight: ArrayLike | None = None,
+    categorical: Sequence[Place] | None = None,
+    missing: str = "level",
 ) -> ConditionalScore:
     """Conditional expected score q_f(t) = E[s(X) | f(X) = t], eq. (7).
 
@@ -233,6 +253,8 @@ def conditional_expected_score(
     target : label or column, default None
     n_bins : int or "auto", default "auto"
     sample_weight : array of shape (n,), default None
+    categorical : list of columns, default None
+    missing : {"level", "drop", "raise"}, default "level"
 
     Returns
     -------
@@ -258,11 +280,13 @@ def conditional_expected_score(
         target=target,
         n_bins=n_bins,
         sample_weight=sample_weight,
+        categorical=categorical,
+        missing=missing,
     )
     if isinstance(feature, str | int | np.integer) or callable(feature):
         values = feature
     else:
-        values = np.asarray(feature)
+        values = feature if hasattr(feature, "__array__") else np.asarray(feature)
         data.table.check_rows("feature", feature)
     [(_, f)] = resolve({"feature": values}, data.table)
     _, [source], _ = data.estimate(["feature"], [f], None)

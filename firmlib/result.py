@@ -46,6 +46,9 @@ class ConditionalScore:
         them, and perhaps negative, for a sample.
     standard_error : ndarray
         Of q; 0 for a population.
+    kind : str
+        What t holds: "number", "date", "duration", or the levels of an "ordered" or "nominal"
+        category. The last entry may be that of missing values: nan, NaT or, of levels, None.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class ConditionalScore:
     method: str
     variance: float
     standard_error: np.ndarray
+    kind: str = "number"
 
 
 class Curves(Mapping[str, ConditionalScore]):
@@ -120,6 +124,10 @@ class FirmResult:
         square is the correlation ratio, and for independent inputs the first-order Sobol index.
     methods : tuple of str
         How each was estimated: "discrete", "binned", "slope" or, for groups, "boosted".
+    kinds : tuple of str
+        What each holds: "number", "date", "duration", "ordered", "nominal" or "group".
+    missing : ndarray of shape (m,)
+        Share of the rows in which it is missing; nan for groups.
     feature_names : tuple of str
     curves : mapping of str to ConditionalScore
         q_f of each feature but groups, made when asked for.
@@ -151,6 +159,8 @@ class FirmResult:
     variance: np.ndarray
     standardized: np.ndarray
     methods: tuple[str, ...]
+    kinds: tuple[str, ...]
+    missing: np.ndarray
     feature_names: tuple[str, ...]
     curves: Mapping[str, ConditionalScore]
     n: int
@@ -169,6 +179,15 @@ class FirmResult:
         check_option("feature", name, self._places)
         return self._frame(np.array([self._places[name]])).iloc[0]
 
+    @property
+    def direction(self) -> np.ndarray:
+        """1 where the score rises with the feature on the whole, -1 where it falls, nan if neither.
+
+        A category without order has none, nor has a group, nor a feature of importance 0.
+        """
+        some = (self.importances != 0) & ~np.isin(self.kinds, ("nominal", "group"))
+        return np.where(some, np.sign(self.importances), np.nan)
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per feature, the most important first."""
         return self._frame(np.argsort(-np.abs(self.importances), kind="stable"))
@@ -185,6 +204,8 @@ class FirmResult:
             "standardized": self.standardized,
             "variance": self.variance,
             "method": np.array(self.methods, dtype=object),
+            "kind": np.array(self.kinds, dtype=object),
+            "missing": self.missing,
         }
         names = np.array(self.feature_names, dtype=object)[order]
         index = pd.Index(names, name="feature")

@@ -122,6 +122,11 @@ def respond(
     return response._replace(values=check_array("score", values, 1, (table.n,)))
 
 
+def is_model(score: Score) -> bool:
+    """Whether a score has still to be evaluated: an estimator or a callable."""
+    return callable(score) or any(hasattr(score, method) for method in (*RESPONSE_METHODS, "fit"))
+
+
 def _method(estimator: Any, response_method: str) -> str:
     """Return the method that a fitted estimator is asked."""
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))

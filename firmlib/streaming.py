@@ -21,12 +21,14 @@ from firmlib._checks import (
     check_number,
     check_option,
 )
-from firmlib._data import check_counts, check_rows, check_scores
+from firmlib._columns import Column, check_present
+from firmlib._data import MISSING, check_counts, check_rows, check_scores, describe
 from firmlib._moments import Scores, Tally, summarize, tally
-from firmlib._sums import Chunk, FeatureSums, Statistics
+from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
 from firmlib._table import Table
-from firmlib.features import check_names
+from firmlib.features import Group, Pairs, Place, Values, check_names, resolve
 from firmlib.result import Curves, FirmResult, make_result
+from firmlib.scores import Response, is_model, respond
 
 __all__ = ["StreamingFirm"]
 
@@ -59,6 +61,19 @@ class StreamingFirm:
         As for `firm`: "auto" is "sample".
     confidence_level : float, default 0.95
         Of the intervals.
+    features : columns, callables or dict of them, default None
+        As for `firm`, but for groups, pairs and ready values, which need all rows at once; all
+        columns by default.
+    categorical : list of columns, default None
+        As for `firm`.
+    missing : {"level", "drop", "raise"}, default "level"
+        As for `firm`.
+    standardize : bool, default False
+        As for `firm`, at the end.
+    response_method : str, default "auto"
+        What a model is asked; see `firmlib.scores.as_score`.
+    target : label or column, default None
+        The class or output that is meant; see `firmlib.scores.as_score`.
     first_rows : int, default 10_000
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
@@ -106,13 +121,24 @@ class StreamingFirm:
         method: str = "auto",
         rows: str = "auto",
         confidence_level: float = 0.95,
+        features: Any = None,
+        categorical: Sequence[Place] | None = None,
+        missing: str = "level",
+        standardize: bool = False,
+        response_method: str = "auto",
+        target: Any = None,
         first_rows: int = 10_000,
     ) -> None:
         check_n_bins(n_bins)
         check_option("method", method, METHODS)
         check_number("confidence_level", confidence_level, 0, 1, above=True)
         check_integer("first_rows", first_rows, 2)
+        check_option("missing", missing, MISSING)
+        _check_features(features)
         self.n_bins, self.feature_names, self.method = n_bins, feature_names, method
+        self.features, self.categorical, self.missing = features, categorical, missing
+        self.standardize, self.response_method, self.target = standardize, response_method, target
+        self._response: Response | None = None
         self.rows, self.confidence_level, self.first_rows = (
             check_rows(rows),
             confidence_level,
@@ -124,7 +150,7 @@ class StreamingFirm:
         self._n_waiting = 0
         self._statistics: Statistics | None = None
         if bins is not None:
-            self._bins = _check_bins(bins, method)
+            self._bins = check_bins(bins, method)
             self._names = check_names(list(bins), feature_names)
             if self._names != list(bins):
                 raise ValueError(f"feature_names={self._names} must be those of bins, {list(bins)}")
@@ -174,16 +200,38 @@ class StreamingFirm:
 
             self.__dict__ = _dask.fitted(self, F, s, sample_weight).__dict__
             return self
-        table = Table(F, "F", at_least=0)
-        names = self._checked_names(table)
-        if table.n == 0 and np.size(s) == 0:
-            return self
-        table.check_rows("s", s)
-        s = check_array("s", s, 1, (table.n,))
+        table = Table(F, "F", at_least=0).with_categorical(self.categorical)
+        if table.n == 0:
+            self._checked_names(table, None)
+            if is_model(s) or np.size(s) == 0:
+                return self
+        s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
-            self._take(Chunk(table, s, w, keep), names)
+            table = table.of_rows(keep)
+            names, functions = zip(*resolve(self.features, table), strict=True)
+            names = self._checked_names(table, names)
+            columns = (
+                self._column(name, f, table) for name, f in zip(names, functions, strict=True)
+            )
+            self._take(Chunk(columns, s, w), names)
         return self
+
+    def _scores(self, s: Any, table: Table) -> np.ndarray:
+        if not is_model(s):
+            table.check_rows("s", s)
+            return check_array("s", s, 1, (table.n,))
+        response = respond(s, table, response_method=self.response_method, target=self.target)
+        self._response = response._replace(values=np.empty(0))
+        return response.values
+
+    def _column(self, name: str, f: Values, table: Table) -> Column:
+        column = f(table)
+        if not isinstance(column, Column):
+            raise ValueError(f"feature {name!r}: {_NO_GROUPS}")
+        if self.missing == "raise":
+            check_present(f"feature {name!r}", column.values)
+        return column
 
     def merge(self, other: StreamingFirm) -> Self:
         """Take in the rows that another one has seen, which stays as it is.
@@ -200,7 +248,7 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows"):
+        for option in ("method", "rows", "missing", "categorical"):
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -209,13 +257,15 @@ class StreamingFirm:
         if self._names not in (None, other._names):
             raise ValueError(f"other has the features {other._names}, expected {self._names}")
         if other._bins is None:
-            self._take(Chunk.of(other._waiting), other._names)
+            self._response = self._response or other._response
+            self._take(Chunk.of(other._names, other._waiting), other._names)
             return self
+        self._response = self._response or other._response
         if self._bins is None:
             self._names, self._bins = other._names, other._bins
             if self._waiting:
-                self._take(Chunk.of(self._waiting), self._names)
-        _check_same(self._bins, other._bins)
+                self._take(Chunk.of(self._names, self._waiting), self._names)
+        check_same(self._bins, other._bins)
         self._add(other._statistics)
         return self
 
@@ -224,37 +274,56 @@ class StreamingFirm:
         now, names = self._current(), self._names or []
         scores = now.scores()
         check_counts(scores.w, self.rows, self.method)
-        tallies = []
-        for name, feature in zip(names, now.features, strict=True):
-            feature.warn(name)
-            taken = feature.sums[0] > 0
-            bins = Bins(feature.bins.first[taken], feature.bins.method)
-            tallies.append(Tally(bins, feature.sums[:, taken]))
-            try:
-                tallies[-1].check(self.rows)
-            except ValueError as error:
-                raise ValueError(f"feature {name!r}: {error}") from error
+        sd = scores.sd(self.rows)
+        if self.standardize and sd > 0:
+            now, sd = now.divided(sd), 1.0
+        tallies = [self._tally(name, f) for name, f in zip(names, now.features, strict=True)]
+        kinds, missing = zip(*map(describe, tallies), strict=True)
+        response = self._response or Response(np.empty(0), "values")
         return make_result(
             summarize(tallies, self.rows),
-            scores.sd(self.rows),
+            sd,
             self.confidence_level,
             methods=tuple(one.method for one in tallies),
+            kinds=kinds,
+            missing=np.array(missing),
             feature_names=tuple(names),
             curves=Curves(names, tallies, now.centre, self.rows),
             n=now.n,
             rows=self.rows,
+            response=response.method,
+            target=response.target,
         )
 
-    def _checked_names(self, table: Table) -> list[str]:
-        names = table.names
+    def _tally(self, name: str, feature: FeatureSums) -> Tally:
+        """Return the sums in those bins of a feature that have rows."""
+        feature.warn(name)
+        taken = feature.sums[0] > 0
+        dropped = 0.0
+        if self.missing == "drop":
+            taken[-1], dropped = False, float(feature.sums[0, -1])
+        if not taken.any():
+            raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
+        bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
+        found = Tally(bins, feature.sums[:, taken], dropped)
+        try:
+            found.check(self.rows)
+        except ValueError as error:
+            raise ValueError(f"feature {name!r}: {error}") from error
+        return found
+
+    def _checked_names(self, table: Table, names: Sequence[str] | None) -> list[str]:
+        """Return the names of the features of a chunk, the same in all; of no rows, the columns."""
+        names = table.names if self.features is None or names is None else names
         if self._names is None:
             return check_names(names, self.feature_names)
-        if len(names) != len(self._names):
+        if self.features is None and len(names) != len(self._names):
             raise ValueError(
                 f"F has {len(names)} columns, expected {len(self._names)}: {self._names}"
             )
-        if table.is_frame and self.feature_names is None and names != self._names:
-            raise ValueError(f"F has the columns {names}, expected {self._names}")
+        same = self.features is not None or self.feature_names is not None
+        if table.is_frame and not same and list(names) != self._names:
+            raise ValueError(f"F has the columns {list(names)}, expected {self._names}")
         return self._names
 
     def _take(self, chunk: Chunk, names: list[str]) -> None:
@@ -265,7 +334,7 @@ class StreamingFirm:
                 self._n_waiting += len(chunk.s)
                 return
             if self._waiting:
-                chunk = Chunk.of((*self._waiting, chunk.copied()))
+                chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
         self._add(self._summed(chunk, names))
         self._names, self._waiting, self._n_waiting = names, (), 0
         if self._bins is None and self._statistics is not None:
@@ -276,30 +345,32 @@ class StreamingFirm:
         constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
         mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
         scores = Scores.of(chunk.s, chunk.w, float(mean))
-        columns = (chunk.column(j) for j in range(chunk.table.width))
         features = [
-            self._one(j, name, *scores.of_column(column))
-            for j, (name, column) in enumerate(zip(names, columns, strict=True))
+            self._one(j, name, column, scores)
+            for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
         ]
-        return Statistics(scores.mean, len(chunk.s), features)
+        return Statistics(names, scores.mean, len(chunk.s), features)
 
-    def _one(self, j: int, name: str, f: np.ndarray, scores: Scores) -> FeatureSums:
+    def _one(self, j: int, name: str, column: Column, scores: Scores) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
         limit = np.inf if self.method == "discrete" else MAX_LEVELS
         if self._statistics is not None:
-            return self._statistics.features[j].of(f, scores)
+            return self._statistics.features[j].of(name, column, scores)
         if self._bins is not None:
-            return FeatureSums.empty(self._bins[name], limit).of(f, scores)
-        bins, index = find_bins(
+            return FeatureSums.empty(self._bins[name], limit).of(name, column, scores)
+        f, of_values = scores.of_column(column)
+        start, _ = find_bins(
             f,
-            scores.w,
+            of_values.w,
             method=self.method,
             rows=self.rows,
             n_bins=self.n_bins,
-            count=scores.count,
+            count=of_values.count,
+            scale=column.scale,
         )
-        sums = tally(index, len(bins.first), scores, f)
-        return FeatureSums.empty(bins, limit)._replace(sums=sums)
+        empty = FeatureSums.empty(start, limit)
+        index = empty.bins.index(f)
+        return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
     def _add(self, more: Statistics | None) -> None:
         if self._statistics is None or more is None:
@@ -312,7 +383,7 @@ class StreamingFirm:
             return self._statistics
         if not self._waiting or self._names is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._summed(Chunk.of(self._waiting), self._names)
+        return self._summed(Chunk.of(self._names, self._waiting), self._names)
 
     def emptied(self) -> Self:
         """Return one that has seen no rows, with the same bins."""
@@ -321,23 +392,13 @@ class StreamingFirm:
         return other
 
 
-def _check_bins(bins: Any, method: str) -> dict[str, Bins]:
-    if not isinstance(bins, Mapping) or not bins:
-        raise ValueError(f"bins={bins!r} must be the bins of a StreamingFirm, a mapping from names")
-    for name, each in bins.items():
-        if not isinstance(each, Bins):
-            raise ValueError(f"bins[{name!r}]={each!r} must be Bins, as in those of StreamingFirm")
-        if method not in ("auto", each.method):
-            raise ValueError(f"bins[{name!r}] are {each.method}, but method={method!r}")
-    return dict(bins)
+_NO_GROUPS = "groups, pairs and ready values need all rows at once; use firm on a table in memory"
 
 
-def _check_same(mine: dict[str, Bins], others: dict[str, Bins]) -> None:
-    for name, a in mine.items():
-        b = others[name]
-        if a is not b and not (a.method == b.method and np.array_equal(a.first, b.first)):
-            raise ValueError(
-                f"other has {len(b.first)} {b.method} bins of feature {name!r} that differ from "
-                f"the {len(a.first)} {a.method} ones here; expected parts made with the same "
-                "bins=, for example those of one of them"
-            )
+def _check_features(features: Any) -> None:
+    """Raise unless features can be told from the rows of a chunk alone."""
+    each = features.values() if isinstance(features, Mapping) else features
+    several = each if isinstance(each, list | tuple) or isinstance(features, Mapping) else [each]
+    for f in several:
+        if isinstance(f, Pairs | Group | list | tuple) or hasattr(f, "__array__"):
+            raise ValueError(f"features={features!r} of a stream: {_NO_GROUPS}")

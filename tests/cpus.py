@@ -1,9 +1,10 @@
 """The notebooks as other CPUs would compute them; what is printed and drawn must be the same.
 
-    python -m tests.cpus [NOTEBOOK …]
+    python -m tests.cpus [--as-is] [NOTEBOOK …]
 
 Run by `make test-cpus`. NumPy and OpenBLAS choose their code by what the CPU can do; here they are
-told to do without. On other machines than x86-64 there is nothing to choose from.
+told to do without. On other machines than x86-64 there is nothing to choose from. With --as-is
+nothing is changed: so `make test-other` tries another Python.
 """
 
 import os
@@ -30,7 +31,7 @@ def run(notebook: Path, folder: Path, features: str, core: str) -> list[str]:
     from workflow.compare import compare
 
     source = engine.source(notebook, folder / "sources")
-    setting = {"NPY_DISABLE_CPU_FEATURES": features, "OPENBLAS_CORETYPE": core}
+    setting = {"NPY_DISABLE_CPU_FEATURES": features, "OPENBLAS_CORETYPE": core} if core else {}
     made = folder / notebook.stem
     command = [sys.executable, "-m", "workflow.run", source, made]
     with (folder / f"{notebook.stem}.log").open("w") as log:
@@ -45,15 +46,18 @@ def run(notebook: Path, folder: Path, features: str, core: str) -> list[str]:
 
 def main(*stems: str) -> int:
     """Run the notebooks that are named, or all, under each setting."""
-    if platform.machine() not in ("x86_64", "AMD64"):
-        print(f"SKIPPED: make test-cpus knows the settings of x86-64 only, not {platform.machine()}")
+    settings = SETTINGS
+    if stems[:1] == ("--as-is",):
+        settings, stems = {f"Python {platform.python_version()}": ("", "")}, stems[1:]
+    elif platform.machine() not in ("x86_64", "AMD64"):
+        print(f"SKIPPED: make test-cpus knows settings of x86-64 only, not {platform.machine()}")
         return 0
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     notebooks = [path for path in notebooks if not stems or path.stem[:2] in stems]
     if not notebooks:
         sys.exit(f"no notebook begins with any of {stems}")
     wrong = 0
-    for name, setting in SETTINGS.items():
+    for name, setting in settings.items():
         for notebook in notebooks:
             began = time.perf_counter()
             differences = run(notebook, BUILD / "cpus" / name, *setting)
@@ -61,7 +65,7 @@ def main(*stems: str) -> int:
             verdict = "; ".join(differences) or "agrees"
             print(f"{name}, {notebook.stem}, {seconds:.0f} s: {verdict}", flush=True)
             wrong += bool(differences)
-    print(f"{wrong} of {len(notebooks) * len(SETTINGS)} runs differ from what is committed.")
+    print(f"{wrong} of {len(notebooks) * len(settings)} runs differ from what is committed.")
     return 1 if wrong else 0
 
 

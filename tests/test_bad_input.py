@@ -1,5 +1,7 @@
 """Every refusal is a ValueError that names the argument, the value and what was expected."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -173,10 +175,13 @@ SCORES = {
     ),
 }
 
+DAYS = pd.DataFrame(
+    {"day": pd.to_datetime(["2009-09-07", "2009-09-11"]), "city": ["Rome", "Oslo"], "n": [1, 2]}
+)
 TABLES = {
     "X nan": (
-        lambda: firm(S, changed(X, (3, 1), np.nan)),
-        r"^column 'x1' of X must be finite, got 1 NaN or inf, the first nan at \(3,\)",
+        lambda: firm(S, changed(X, (3, 1), np.nan), missing="raise"),
+        r"^feature 'x1': its values must not be missing, got 1 .*, the first at row 3; missing='l",
     ),
     "X inf": (lambda: firm(S, changed(X, (3, 1), -np.inf)), "^column 'x1' of X must be finite"),
     "X None": (lambda: firm(S, None), r"^X must be a table with 2 axes .*, got NoneType"),
@@ -193,33 +198,98 @@ TABLES = {
         lambda: firm(S[:1], X[:1]),
         r"^X must have at least 2 rows .*, got shape \(1, 3\)",
     ),
-    "X pandas words": (
-        lambda: firm([1, 2], pd.DataFrame({"city": ["Rome", "Oslo"]})),
-        "^column 'city' of X must hold numbers, got .*Rome",
+    "X pandas mixed": (
+        lambda: firm([1, 2], pd.DataFrame({"city": ["Rome", 3]})),
+        r"^column 'city' of X holds values of different kind, such as 'Rome' \(str\) and 3 \(int\)",
     ),
-    "X polars words": (
-        lambda: firm([1, 2], pl.DataFrame({"city": ["Rome", "Oslo"]})),
-        "^column 'city' of X must hold numbers, got .*Rome",
+    "X mixed": (
+        lambda: firm([1, 2, 3], np.array([[None], ["Oslo"], [2.5]], dtype=object)),
+        r"^column 'x0' of X holds .*, such as 'Oslo' \(str\) and 2.5 \(float\); expected numbers",
     ),
-    "X words": (
-        lambda: firm([1, 2], np.array([["Rome"], ["Oslo"]])),
-        "^column 'x0' of X must hold numbers, got .*Rome",
+    "X rows of words and numbers": (
+        lambda: firm([1, 2], [["Rome", 1], [2, 2]]),
+        r"^column 'x0' of X holds .*, such as 'Rome' \(str\) and 2 \(int\)",
+    ),
+    "X lists": (
+        lambda: firm([1, 2], pd.DataFrame({"tags": [["a"], ["b"]]})),
+        r"^column 'tags' of X holds list such as \['a'\]; expected numbers, words, dates",
+    ),
+    "X polars lists": (
+        lambda: firm([1, 2], pl.DataFrame({"tags": [["a"], ["b"]]})),
+        "^column 'tags' of X holds",
+    ),
+    "X truth and numbers": (
+        lambda: firm([1, 2], pd.DataFrame({"a": [True, 2]}, dtype=object)),
+        r"^column 'a' of X holds .*, such as True \(bool\) and 2 \(int\)",
+    ),
+    "X dates and words": (
+        lambda: firm([1, 2], pd.DataFrame({"a": [pd.Timestamp("2009-09-07"), "soon"]})),
+        "^column 'a' of X holds .*Timestamp.* and 'soon'",
+    ),
+    "X complex": (
+        lambda: firm([1, 2], np.array([[1j], [2]])),
+        "^column 'x0' of X must hold numbers, words or dates, got complex128",
+    ),
+    "X intervals": (
+        lambda: firm([1, 2], pd.DataFrame({"a": pd.interval_range(0, 2)})),
+        "^column 'a' of X holds Interval such as",
+    ),
+    "X decimal infinity": (
+        lambda: firm([1, 2], pd.DataFrame({"a": [Decimal("inf"), Decimal(1)]})),
+        "^column 'a' of X must be finite or missing, got 1 infinite values, the first inf",
     ),
     "X pandas missing": (
-        lambda: firm([1, 2], pd.DataFrame({"n": pd.array([1, None], dtype="Int64")})),
-        "^column 'n' of X must",
+        lambda: firm(
+            [1, 2], pd.DataFrame({"n": pd.array([1, None], dtype="Int64")}), missing="raise"
+        ),
+        "^feature 'n': its values must not be missing, got 1",
     ),
     "X polars missing": (
-        lambda: firm([1, 2], pl.DataFrame({"n": [1, None]})),
-        "^column 'n' of X must be finite, got 1 NaN",
+        lambda: firm([1, 2], pl.DataFrame({"n": ["a", None]}), missing="raise"),
+        "^feature 'n': its values must not be missing, got 1",
     ),
     "X missing date": (
-        lambda: firm([1, 2], pd.DataFrame({"day": pd.to_datetime(["2009-09-07", None])})),
-        "^column 'day' of X must",
+        lambda: firm(
+            [1, 2], pd.DataFrame({"day": pd.to_datetime(["2009-09-07", None])}), missing="raise"
+        ),
+        "^feature 'day': its values must not be missing, got 1",
     ),
-    "X sparse nan": (
-        lambda: firm(S, sparse.csr_array(changed(X, (0, 0), np.nan))),
-        "^column 'x0' of X must be finite",
+    "X missing in a group": (
+        lambda: firm(S, changed(X, (3, 1), np.nan), {"two": [0, 1]}, missing="raise"),
+        "^feature 'two': its values must not be missing, got 1",
+    ),
+    "X missing, slope": (
+        lambda: firm(S, changed(X, (3, 1), np.nan), method="slope"),
+        "^feature 'x1': its values with method='slope' must not be missing",
+    ),
+    "slope of a category": (
+        lambda: firm([1, 2, 3], pd.DataFrame({"a": list("xyz")}), method="slope"),
+        "^feature 'a': method='slope' needs an order, but its levels have none",
+    ),
+    "drop of all": (
+        lambda: firm([1, 2], [[np.nan], [1]], missing="drop"),
+        "^feature 'x0': missing='drop' leaves fewer than two rows",
+    ),
+    "missing unknown": (lambda: firm(S, X, missing="skip"), "^missing='skip' is unknown; expected"),
+    "categorical unknown": (
+        lambda: firm(S, X, categorical=["month"]),
+        r"^categorical=\['month'\]: feature 'month' is no column of X",
+    ),
+    "categorical word": (
+        lambda: firm(S, X, categorical="x0"),
+        "^categorical='x0' must be a list of columns",
+    ),
+    "categorical true": (
+        lambda: firm(S, X, categorical=True),
+        "^categorical=True",
+    ),
+    "every row a level": (
+        lambda: firm([1, 2, 3], pd.DataFrame({"name": ["a", "b", "c"]})),
+        "^feature 'name': a sample needs two rows in some level",
+    ),
+    "X sparse inf": (
+        lambda: firm(S, sparse.csr_array(changed(X, (0, 0), np.inf))),
+        "^column 'x0' of X must be finite or missing, got 1 infinite values",
     ),
 }
 
@@ -252,13 +322,13 @@ FEATURES = {
     "features none": (lambda: firm(S, X, []), "^features is empty; expected at least one"),
     "features empty dict": (lambda: firm(S, X, {}), "^features is empty"),
     "features short": (lambda: firm(S, X, X[:5]), "^features has 5 rows, but X has 20"),
-    "features nan": (
-        lambda: firm(S, X, changed(X, (2, 0), np.nan)),
-        r"^(feature 'f0'|column 'x0' of features) must be finite, got 1 NaN",  # X is fine
+    "features inf": (
+        lambda: firm(S, X, changed(X, (2, 0), np.inf)),
+        r"^column 'x0' of features must be finite or missing, got 1 infinite",  # X is fine
     ),
-    "feature nan": (
-        lambda: firm(S, X, {"ratio": lambda X: X[:, 0] * np.nan}),
-        "^feature 'ratio' must be finite, got 20 NaN",
+    "feature inf": (
+        lambda: firm(S, X, {"ratio": lambda X: X[:, 0] + np.inf}),
+        "^feature 'ratio' must be finite or missing, got 20 infinite values",
     ),
     "feature short": (
         lambda: firm(S, X, {"head": lambda X: X[:5, 0]}),
@@ -269,12 +339,12 @@ FEATURES = {
         r"^feature 'all' must have 1 axes, got shape \(20, 3\)",
     ),
     "feature words": (
-        lambda: firm(S, X, {"city": lambda X: ["Rome"] * 20}),
-        "^feature 'city' must hold numbers, got list",
+        lambda: firm(S, X, {"city": lambda X: ["Rome"] * 19 + [3]}),
+        r"^feature 'city' holds values of different kind, such as 'Rome' \(str\) and 3 \(int\)",
     ),
-    "feature array nan": (
-        lambda: conditional_expected_score(S, X, changed(S, 0, np.nan)),
-        "^feature.* must be finite, got 1 NaN",
+    "feature array inf": (
+        lambda: conditional_expected_score(S, X, changed(S, 0, np.inf)),
+        "^feature.* must be finite or missing, got 1 infinite",
     ),
     "feature array short": (
         lambda: conditional_expected_score(S, X, S[:3]),
@@ -298,8 +368,8 @@ FEATURES = {
         r"^conjunction needs a dict of column to value, got \{\}",
     ),
     "conjunction with a word": (
-        lambda: features.conjunction({"city": "Rome"}),
-        "^value of column 'city' must be a finite number, got 'Rome'",
+        lambda: firm(S, X, features.conjunction({"x0": "Rome"})),
+        "^value of column 'x0' must be a finite number, got 'Rome'",
     ),
     "conjunction with nan": (
         lambda: features.conjunction({0: np.nan}),
@@ -310,7 +380,42 @@ FEATURES = {
         r"^conjunction needs a dict of column to value, got \[0, 1\]",
     ),
     "tau nan": (lambda: features.threshold(0, np.nan), "^tau must be a finite number, got nan"),
-    "tau word": (lambda: features.threshold(0, "high"), "^tau must be a finite number, got 'high'"),
+    "tau word": (
+        lambda: firm(S, X, features.threshold(0, "high")),
+        "^tau must be a finite number, got 'high'",
+    ),
+    "tau no date": (
+        lambda: firm([1, 2], DAYS, features.threshold("day", "soon")),
+        "^tau='soon' must be a date",
+    ),
+    "tau of a category": (
+        lambda: firm([1, 2], DAYS, features.threshold("city", 1)),
+        "^'city' is a category, whose levels are no numbers",
+    ),
+    "product with a category": (
+        lambda: firm([1, 2], DAYS, features.product("city", "n")),
+        "^'city' is a category",
+    ),
+    "pairs of categories": (
+        lambda: firm([1, 2], DAYS, features.Pairs("xor", ["city", "n"])),
+        "'city' is a category, whose levels are no numbers",
+    ),
+    "linear with a category": (
+        lambda: firm([1, 2], DAYS, features.linear([1, 1, 1])),
+        "'city' is a category|'x1' is a category",
+    ),
+    "literal of no level": (
+        lambda: firm([1, 2], DAYS, features.literal("city", "Roma")),
+        r"^value 'Roma' is no level of column 'city': \['Oslo', 'Rome'\]",
+    ),
+    "literal of a list": (
+        lambda: features.literal("city", ["Rome"]),
+        r"^value of column 'city' must be a finite number, got \['Rome'\]",
+    ),
+    "literal of a date that is none": (
+        lambda: firm([1, 2], DAYS, features.literal("day", "Monday")),
+        "^value of column 'day'='Monday' must be a date",
+    ),
     "direction nan": (lambda: features.linear([1, np.nan]), "^a must be finite, got 1 NaN"),
     "direction empty": (lambda: features.linear([]), r"^a is empty, got shape \(0,\)"),
     "direction short": (

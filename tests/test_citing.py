@@ -111,3 +111,18 @@ def test_archive_is_the_same_bytes_and_holds_its_own_checksums(repository):
         assert f"\n{package}" in environment
     lock = (ROOT / "requirements.lock").read_text()
     assert len(environment.splitlines()) == 2 + len(re.findall("^[a-z0-9]", lock, re.M))
+
+
+def test_the_container_recipe():
+    """What can be said of it where no image can be pulled."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    known = {"FROM", "RUN", "USER", "WORKDIR", "COPY", "CMD"}
+    assert {line[0] for line in lines} <= known
+    assert lines[0] == ["FROM", "python:3.13-slim-bookworm"]  # a tag, not latest
+    assert "3.13" in re.search("PYTHONS := (.*)", (ROOT / "Makefile").read_text())[1].split()
+    copied = [name for line in lines if line[0] == "COPY" for name in line[2:-1]]
+    assert copied
+    assert all((ROOT / name).exists() for name in copied)
+    assert ["USER", "reader"] in lines
+    assert json.loads(" ".join(lines[-1][1:])) == ["make", "reproduce"]

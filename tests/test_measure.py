@@ -389,6 +389,8 @@ def test_to_frame_is_sorted_by_size():
         "standardized",
         "variance",
         "method",
+        "kind",
+        "missing",
     ]
     order = [1, 2, 0]
     np.testing.assert_array_equal(frame["importance"], result.importances[order])

@@ -2,14 +2,17 @@
 
 import fcntl
 import json
+import os
 import re
+import sys
+import time
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from firmlib.compendium import claims
-from workflow import accept, engine, reproduce, run
+from workflow import accept, engine, packages, reproduce, run
 
 GOOD = """from firmlib.compendium import claims
 claims.record("2.3-variance", True, finding="x = 1")"""
@@ -27,6 +30,7 @@ def compendium(tmp_path, monkeypatch):
     monkeypatch.setattr(accept, "README", tmp_path / "README.md")
     monkeypatch.setattr(accept, "CLAIMS", tmp_path / "CLAIMS.md")
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
+    monkeypatch.setattr(packages, "changed", lambda lock: [])  # tested below
     for kind in ("notebooks", "figures", "data"):
         (tmp_path / kind).mkdir()
     (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
@@ -116,3 +120,45 @@ def test_tidy_joins_streams_and_drops_time_stamps():
     assert [output.text for output in tidied.cells[0].outputs] == ["1 2\n"]
     assert tidied.cells[0].metadata == {}
     assert set(tidied.metadata) == {"kernelspec", "language_info"}
+
+
+LOCK = """\
+one==1.0 ; python_version >= '3' \\
+    --hash=sha256:00
+two==2.0 ; sys_platform == 'none' \\
+    --hash=sha256:00
+"""
+
+
+@pytest.fixture
+def venv(tmp_path):
+    """An environment of one package, of one file."""
+    folder = tmp_path / "lib" / "python3" / "site-packages"
+    info = folder / "one-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "one.py").write_text("x = 1\n")
+    (info / "METADATA").write_text("Name: one\nVersion: 1.0\n")
+    (info / "RECORD").write_text(
+        "one.py,sha256=nia_NpkRxFwkPGhBR7I_yeHc_PJX0pmhxjIBam_NM_Q,6\none.pyc,,\n"
+    )
+    (tmp_path / "ready-1").touch()
+    return tmp_path
+
+
+def test_what_is_changed_in_the_environment_is_named(venv):
+    folder = venv / "lib" / "python3" / "site-packages"
+    assert packages.changed(LOCK, venv) == []
+    (folder / "one.py").write_text("x = 2\n")  # of the same size
+    os.utime(folder / "one.py", (time.time() + 9,) * 2)
+    assert packages.changed(LOCK, venv) == ["one was changed: one.py"]
+    (folder / "one.py").write_text("x = 10\n")
+    os.utime(folder / "one.py", (0, 0))
+    assert packages.changed(LOCK, venv) == ["one was changed: one.py"]
+    (folder / "one.py").unlink()
+    assert packages.changed(LOCK, venv) == ["one was changed: one.py"]
+    other = LOCK.replace("one==1.0", "one==1.1").replace("'none'", f"'{sys.platform}'")
+    assert packages.changed(other, venv) == [
+        "one is 1.0, the lock has 1.1",
+        "two is missing, the lock has 2.0",
+    ]
+    assert packages.changed("", venv) == ["one is not in the lock"]

@@ -23,8 +23,9 @@ from workflow import BUILD, ROOT
 def git(*arguments: str, root: Path = ROOT) -> bytes:
     """Return what a git command prints."""
     try:
-        return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
+        done = subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.PIPE)
+        return done.stdout
+    except (OSError, subprocess.CalledProcessError) as error:  # what git says is on the screen
         sys.exit(f"The archive is made from git's last commit, and that failed: {error}")
 
 
@@ -41,7 +42,7 @@ def committed(root: Path = ROOT) -> dict[str, tuple[bytes, int]]:
 def environment(lock: str, commit: str) -> str:
     """Return the commit and what `make` installs, as text."""
     packages = re.findall(r"^([a-z0-9.-]+==[^ ;]+(?: ; .*?)?) \\$", lock, re.M)
-    return "\n".join([f"commit {commit}", "Python 3.11", *packages, ""])
+    return "\n".join([f"commit {commit}", "Python 3.11, 3.12 or 3.13", *packages, ""])
 
 
 def archive(root: Path = ROOT) -> tuple[str, bytes]:

@@ -47,15 +47,17 @@ def main(force: bool = False) -> int:
 
     from firmlib.compendium import claims
     from firmlib.compendium.output import write_atomic
-    from workflow import committed
+    from workflow import committed, packages
     from workflow.compare import compare
 
+    foreign = packages.changed((engine.ROOT / "requirements.lock").read_text())
     ran = engine.follow(snakemake, BUILD, BUILD / "runs", began)
     print(f"{ran} notebooks executed." if ran else "Nothing has changed; no notebook was executed.")
     for kind in (*KINDS, "claims"):
         shutil.rmtree(BUILD / kind, ignore_errors=True)
 
-    rows, notes, failed = [], [], False
+    rows, failed = [], False
+    notes = [f".venv: {each}; `make clean setup` makes it anew" for each in foreign]
     for notebook in notebooks:
         folder = BUILD / "runs" / notebook.stem
         run = engine.state(folder)

@@ -3,13 +3,16 @@
 from io import BytesIO
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
-from cycler import cycler
-from matplotlib.figure import Figure
 
 from firmlib.compendium.output import output_dir, write_atomic
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+
+# isort: split
+# After firmlib.display, which says how to get matplotlib.
+import matplotlib.pyplot as plt
+from cycler import cycler
+from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
     "axes.prop_cycle": cycler(color=[BLUE, RED, GREEN, ORANGE, PURPLE, SKY, GREY]),

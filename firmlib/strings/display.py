@@ -2,14 +2,8 @@
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.font_manager import FontProperties
-from matplotlib.patches import PathPatch
-from matplotlib.textpath import TextPath
-from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array
@@ -18,6 +12,15 @@ from firmlib.strings.alphabet import LETTERS, decode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions, max_by_length
 from firmlib.strings.weights import PositionalWeights
+
+# isort: split
+# After firmlib.display, which says how to get matplotlib.
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import PathPatch
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D
 
 __all__ = [
     "plot_importance_along",

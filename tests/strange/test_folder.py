@@ -52,6 +52,7 @@ def make(folder, *arguments, **environment):
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         check=False,
+        umask=0o027,
     )
 
 
@@ -79,5 +80,6 @@ def test_reproduce_accept_and_sweep(compendium, request):
     swept = make(compendium, "sweep", "GRID=a grid, größer.yaml", **environment)
     assert swept.returncode == 0, swept.stdout
     [table] = compendium.glob("build/sweeps/*/results.csv")
+    assert table.stat().st_mode & 0o777 == 0o640
     rows = table.read_text(encoding="utf-8").splitlines()[1:]
     assert [row.split(",")[1:4] for row in rows] == [["2", "é", "4"], ["3", "é", "9"]]

@@ -1,0 +1,20 @@
+# docker build -t firmlib . && docker run --rm firmlib
+# A plain Python, this folder, and the environment of requirements.lock; it runs `make reproduce`.
+FROM python:3.13-slim-bookworm
+
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends make git libgomp1 \
+ && rm -rf /var/lib/apt/lists/*
+
+RUN useradd --create-home reader
+USER reader
+WORKDIR /home/reader/firmlib
+
+# The environment first: it stays as long as the lock does.
+COPY --chown=reader Makefile pyproject.toml requirements.lock README.md LICENSE ./
+COPY --chown=reader workflow ./workflow
+COPY --chown=reader firmlib ./firmlib
+RUN make setup
+
+COPY --chown=reader . .
+CMD ["make", "reproduce"]
