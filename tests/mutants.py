@@ -116,7 +116,7 @@ MUTANTS = [
     ("11_splice_sites", "j) for table in firms)", "j) for table in ws)"),
     ("12_correlated_table", "l1_ratio=1", "l1_ratio=0"),
     ("12_correlated_table", "-0.0358191793", "-0.0359191793"),
-    ("18_conclusions", 'with_errors = gains("same", "labels"', 'with_errors = gains("labels", "same"'),
+    ("18_conclusions", 'errors = gains("same", "labels"', 'errors = gains("labels", "same"'),
     ("18_conclusions", 'over_same = gains("more", "labels"', 'over_same = gains("labels", "more"'),
     ("18_conclusions", 'spearmanr(g["accuracy"]', 'spearmanr(-g["accuracy"]'),
     ("18_conclusions", 'poim(w, k, scale="firm")[WINDOW])', "word_firm(X, s, k))"),
