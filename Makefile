@@ -87,6 +87,7 @@ mutants: $(READY)  ## change the notebooks; each change must be noticed (some: O
 bench: $(READY)  ## speed, as ratios in one run (some minutes)
 	@$(BIN)/python benchmarks/kernel.py
 	@$(BIN)/python benchmarks/poim.py
+	@$(BIN)/python benchmarks/surrogate.py
 	@$(BIN)/python benchmarks/intervals.py
 	@$(BIN)/python benchmarks/peers.py
 	@$(BIN)/python benchmarks/scaling.py

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
+    from firmlib.comparison import compare
     from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_curves
     from firmlib.measure import conditional_expected_score, firm, firm_by_class
     from firmlib.result import ConditionalScore, FirmResult
@@ -25,6 +26,7 @@ __all__ = [
     "FirmResult",
     "StreamingFirm",
     "binary",
+    "compare",
     "conditional_expected_score",
     "datasets",
     "expansion",
@@ -43,6 +45,7 @@ _HOMES = {
     "FirmDisplay": "display",
     "FirmResult": "result",
     "StreamingFirm": "streaming",
+    "compare": "comparison",
     "conditional_expected_score": "measure",
     "firm": "measure",
     "firm_by_class": "measure",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -12,11 +11,13 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_memory, check_n_bins, check_option, check_weights
 from firmlib._columns import Column, check_present
-from firmlib._moments import METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
+from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
 from firmlib._pairs import PairTallies, estimate_pairs
 from firmlib._table import Table
 from firmlib.features import Pairs, Values
 from firmlib.scores import Response, Score, respond
+
+WEIGHT_TYPES = ("auto", "count", "sampling")
 
 LARGEST = 1e150
 """Scores beyond it overflow when they are squared."""
@@ -51,6 +52,8 @@ class Data:
         sample_weight: ArrayLike | None,
         categorical: Iterable[Any] | None,
         missing: str,
+        weight_type: str = "auto",
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Check all arguments, and evaluate the score."""
         check_option("method", method, METHODS)
@@ -61,24 +64,30 @@ class Data:
         table.check_rows("sample_weight", sample_weight)
         response = respond(score, table, response_method=response_method, target=target)
         s, w, keep = check_scores("score", response.values, sample_weight)
-        check_counts(w, rows, method)
+        weight_type = check_weight_type(weight_type, w, rows, method)
+        scores = Scores.of(
+            s,
+            w,
+            sampling=weight_type == "sampling",
+            unit=check_groups(groups, table, keep) if rows == "sample" else None,
+            fine=rows == "sample" and len(s) < FINE,
+        )
         table = table.of_rows(keep)
-        return cls(table, Scores.of(s, w), response, method, rows, n_bins, missing)
+        return cls(table, scores, response, method, rows, n_bins, missing)
 
     def divided(self, sd: float) -> Self:
         """Return the same data with the scores divided by a number."""
-        scores = self.scores
-        return replace(self, scores=Scores.of((scores.r + scores.mean) / sd, scores.w))
+        return replace(self, scores=self.scores.divided(sd))
 
     def tally(self, column: Column) -> Tally | Slope:
         """Sum up the scores by the values of a feature."""
         scores, dropped = self.scores, 0.0
         if self.missing != "level" or self.method == "slope":
             column, scores = self._present(column)
-            dropped = float(self.scores.total[0] - scores.total[0])
+            dropped = float(self.scores.total.w - scores.total.w)
         if self.method == "slope":
             found = Slope.of(scores, column.dense(len(scores.r)), self.rows, column.scale)
-            return replace(found, missing=dropped / float(self.scores.total[0]))
+            return replace(found, missing=dropped / float(self.scores.total.w))
         found = Tally.of(scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins)
         found.check(self.rows)
         return found._replace(dropped=dropped)
@@ -218,20 +227,36 @@ def check_scores(
     return s[keep], w[keep], keep
 
 
-def check_counts(w: np.ndarray, rows: str, method: str) -> None:
-    """Raise or warn unless the weights of a sample count rows."""
-    if rows != "sample":
-        return
-    if method != "slope" and w.sum() <= 1:
+def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -> str:
+    """Return whether the weights are a "count" of rows or those of "sampling"."""
+    check_option("weight_type", weight_type, WEIGHT_TYPES)
+    if rows == "population":
+        return "count"
+    if weight_type == "auto":
+        weight_type = "sampling" if (w % 1).any() else "count"
+    if weight_type == "count" and method != "slope" and w.sum() <= 1:
         raise ValueError(
-            f"sample_weight sums to {w.sum():g}, but in a sample it counts rows and must exceed 1; "
-            "for probabilities use rows='population'"
+            f"sample_weight sums to {w.sum():g}, but if it counts rows it must exceed 1; for "
+            "probabilities use rows='population', for weights of sampling weight_type='sampling'"
         )
-    part = w % 1
-    if part.any():
-        warnings.warn(
-            f"sample_weight holds numbers such as {w[part > 0][0]:.3g}, which count no rows: "
-            "importances are weighted as they should, but standard errors, intervals and tests "
-            "take a weight k for k rows, and are too sure if it is not",
-            stacklevel=4,
-        )
+    if weight_type == "sampling" and len(w) < 2:
+        raise ValueError(f"a sample needs at least 2 rows with a weight, got {len(w)}")
+    return weight_type
+
+
+def check_groups(
+    groups: ArrayLike | None, table: Table, keep: slice | np.ndarray
+) -> np.ndarray | None:
+    """Return the number of the unit of each row that has a weight; None if all have their own."""
+    if groups is None:
+        return None
+    table.check_rows("groups", groups)
+    labels = np.asarray(groups)
+    if labels.shape != (table.n,):
+        raise ValueError(f"groups has shape {labels.shape}, expected {(table.n,)}: a label per row")
+    names, unit = np.unique(
+        labels[keep].astype(str) if labels.dtype == object else labels[keep], return_inverse=True
+    )
+    if len(names) < 2:
+        raise ValueError(f"groups={names[:1]!r} has one label; expected at least 2 units")
+    return None if len(names) == len(unit) else unit

@@ -24,7 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from firmlib._moments import Estimate, Scores
+from firmlib._inference import Estimate
+from firmlib._moments import Scores
 
 FOLDS = 5
 MIN_ROWS = 100
@@ -50,9 +51,10 @@ def estimate_group(scores: Scores, F: np.ndarray) -> Estimate:
     gain = r * (m + other)
     psi = gain - m * other
     variance = w @ psi / W
-    error = np.sqrt(w @ (psi - variance) ** 2) / W
-    pvalue = special.ndtr(-(w @ gain) / np.sqrt(w @ gain**2))
-    return Estimate(variance=float(variance), error=float(error), pvalue=float(pvalue))
+    squares = scores.squares(psi - variance)
+    pvalue = float(special.ndtr(-(w @ gain) / np.sqrt(scores.squares(gain))))
+    error = float(np.sqrt(squares)) / W
+    return Estimate(variance=float(variance), error=error, pvalue=pvalue, rest=error**2)
 
 
 def _learn(

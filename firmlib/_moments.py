@@ -1,6 +1,6 @@
 """Sums in bins, and what follows from them (Definition 2 and the slope after it).
 
-Per bin four sums over the rows tell all that is needed (`tally`), and they add up over parts of
+Per bin a few sums over the rows tell all that is needed (`Sums`), and they add up over parts of
 the data; from them follow q_f, the variance of q_f, a standard error and a test (`summarize`).
 """
 
@@ -16,58 +16,95 @@ from scipy import special
 
 from firmlib._bins import Bins, find_bins
 from firmlib._columns import NUMBER, Column, Scale
+from firmlib._inference import Estimate, Influence
+from firmlib._spread import EMPTY, Sums, paired_bins, spread
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
 
+FINE = 50_000
+"""Rows from which bins are so narrow that lines within them, and skewness, no longer matter."""
+
 _NO_ROWS = np.empty(0)
-_EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
-_PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
-_ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 ROUNDING = 1e-12
 """A slope below this share of what it could be at most is rounding, and has no sign."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores minus their mean, weights, and what is summed in bins: w, w r and w r^2.
+    """Scores minus their mean, weights, and what is summed up in bins.
 
-    An entry may stand for several rows, `count` of them.
+    mean : of the scores.
+    r, w : scores minus their mean, and weights, of the rows.
+    unit : the number of the unit that each row belongs to, if several rows belong together.
+    standardized : whether the scores were divided by their own standard deviation.
+    parts : what each row adds to sums. An entry may stand for several rows, `count` of them.
     """
 
     mean: float
     r: np.ndarray
     w: np.ndarray
-    wr: np.ndarray
-    wrr: np.ndarray
+    parts: Sums
+    unit: np.ndarray | None = None
+    standardized: bool = False
     count: np.ndarray | None = None
 
     @classmethod
-    def of(cls, s: np.ndarray, w: np.ndarray, mean: float | None = None) -> Self:
-        """Return scores minus `mean`, by default their own."""
+    def of(
+        cls,
+        s: np.ndarray,
+        w: np.ndarray,
+        mean: float | None = None,
+        *,
+        sampling: bool = False,
+        unit: np.ndarray | None = None,
+        fine: bool = False,
+        standardized: bool = False,
+    ) -> Self:
+        """Return scores minus `mean`, by default their own; weights are counts or `sampling`.
+
+        If `fine`, lines within bins and the skewness are wanted, too.
+        """
         if mean is None:
             mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
         r = s - mean if np.ptp(s) > 0 else np.zeros_like(s)
         wr = w * r
-        return cls(mean, r, w, wr, wr * r)
+        parts = Sums(w, wr, wr * r)
+        if sampling and unit is None:
+            parts = parts._replace(ww=w * w, wwr=w * wr, wwrr=wr * wr)
+        if fine:
+            parts = parts._replace(wrrr=parts.wrr * r)
+        return cls(mean, r, w, parts, unit, standardized)
+
+    def divided(self, sd: float) -> Self:
+        """Return the scores divided by their standard deviation."""
+        return type(self).of(
+            (self.r + self.mean) / sd,
+            self.w,
+            sampling=self.parts.ww is not None,
+            unit=self.unit,
+            fine=self.parts.wrrr is not None,
+            standardized=True,
+        )
 
     @cached_property
-    def _summed(self) -> np.ndarray:
-        return np.array([self.w, self.wr, self.wrr])
-
-    @cached_property
-    def total(self) -> np.ndarray:
-        """The sums of w, w r and w r^2 over all rows."""
-        return np.array([self.w.sum(), self.wr.sum(), self.wrr.sum()])
+    def total(self) -> Sums:
+        """The sums over all rows."""
+        if self.unit is None:
+            return self.parts.each(np.sum)
+        return _by_unit(np.zeros_like(self.unit), 1, self).each(np.sum)
 
     def taken(self, keep: np.ndarray) -> Self:
         """Return those of some rows, minus the same mean."""
-        return type(self)(self.mean, self.r[keep], self.w[keep], self.wr[keep], self.wrr[keep])
+        unit = None if self.unit is None else self.unit[keep]
+        parts = self.parts.each(lambda a: a[keep])
+        return type(self)(self.mean, self.r[keep], self.w[keep], parts, unit, self.standardized)
 
     def sd(self, rows: str) -> float:
         """Return the standard deviation of the scores."""
-        W, wr, wrr = self.total
-        return float(np.sqrt(max(wrr - wr**2 / W, 0.0) / (W - (rows == "sample"))))
+        W, wr, wrr = self.total[:3]
+        n = W**2 / self.total.pairs[0]
+        return float(np.sqrt(max(wrr - wr**2 / W, 0.0) / W * (n / (n - (rows == "sample")))))
 
     def of_column(self, column: Column) -> tuple[np.ndarray, Self]:
         """Return a feature's values with the scores that belong to them.
@@ -77,23 +114,66 @@ class Scores:
         f, where = column.values, column.rows
         if where is None:
             return f, self
-        sums = np.empty((3, len(f) + 1))
-        sums[:, :-1] = self._summed[:, where]
-        sums[:, -1] = self.total - sums[:, :-1].sum(axis=1)
+        if self.unit is not None or self.standardized:
+            return column.dense(len(self.r)), self
+        pairs = zip(self.parts, self.total, strict=True)
+        parts = [None if a is None else _with_rest(a[where], total) for a, total in pairs]
         count = np.ones(len(f) + 1, dtype=int)
         count[-1] = len(self.r) - len(f)
-        w, wr, wrr = sums
-        return np.concatenate([f, [0.0]]), type(self)(self.mean, _NO_ROWS, w, wr, wrr, count)
+        sums = Sums._make(parts)
+        entries = type(self)(self.mean, _NO_ROWS, sums.w, sums, count=count)
+        return np.concatenate([f, [0.0]]), entries
+
+    def find_bins(
+        self, f: np.ndarray, *, counts: bool | None = None, **options: Any
+    ) -> tuple[Bins, np.ndarray]:
+        """Return bins for the values of a feature, and the bin of each."""
+        w = self.w
+        if not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
+            w = w * ((len(w) if self.count is None else self.count.sum()) / w.sum())
+        return find_bins(f, w, count=self.count, **options)
+
+    def psi(self, q: np.ndarray, V: float) -> np.ndarray:
+        """Return the influence 2 r q - q^2 - V of each row on V, where q_f of the rows is q.
+
+        On V / Var(s), with scores divided by their sd, it is (1 - V) r^2 - (r - q)^2.
+        """
+        r = self.r
+        return (1 - V) * r**2 - (r - q) ** 2 if self.standardized else (2 * r - q) * q - V
+
+    def squares(self, psi: np.ndarray, power: int = 2) -> float:
+        """Return the sum over units of (sum of w psi)^power, the variance of the sum of w psi."""
+        if self.unit is not None:
+            return float((np.bincount(self.unit, self.w * psi) ** power).sum())
+        return float(((self.w if self.parts.ww is None else self.w**power) * psi**power).sum())
+
+    def influence(self, index: np.ndarray, sums: Sums) -> Influence:
+        """Return the sums over units that `uncertainty` asks for."""
+        q = sums.wr / np.maximum(sums.w, EMPTY)
+        V, q = float(sums.w @ q**2 / sums.w.sum()), q[index]
+        if self.standardized:  # residuals are too small, as they have a share in their mean
+            share = (sums.pairs[0] / np.maximum(sums.w, EMPTY) ** 2)[index]
+            q = self.r - (self.r - q) / np.sqrt(np.maximum(1 - share, 0.5))
+        psi = self.psi(q, V)
+        return Influence(self.squares(psi), self.squares(psi, 3), self.unit is not None)
+
+
+def _with_rest(there: np.ndarray, total: Any) -> np.ndarray:
+    return np.append(there, total - there.sum())
 
 
 class Tally(NamedTuple):
-    """A feature's bins and the sums in them, as `tally` makes them.
+    """A feature's bins and the sums in them.
 
-    `dropped` is the weight of rows that were left out because the feature is missing there.
+    `total` are those of all rows where these do not add up, because units share bins, and
+    `influence` sums of psi, if they are needed; `dropped` is the weight of rows that were left
+    out because the feature is missing there.
     """
 
     bins: Bins
-    sums: np.ndarray
+    sums: Sums
+    total: Sums | None = None
+    influence: Influence | None = None
     dropped: float = 0.0
 
     @classmethod
@@ -101,17 +181,17 @@ class Tally(NamedTuple):
         cls, scores: Scores, column: Column, *, method: str, rows: str, n_bins: int | str
     ) -> Self:
         """Find bins for the values of a feature, and sum up in them."""
-        f, scores = scores.of_column(column)
-        bins, index = find_bins(
-            f,
-            scores.w,
-            method=method,
-            rows=rows,
-            n_bins=n_bins,
-            count=scores.count,
-            scale=column.scale,
+        f, entries = scores.of_column(column)
+        bins, index = entries.find_bins(
+            f, method=method, rows=rows, n_bins=n_bins, scale=column.scale
         )
-        return cls(bins, tally(index, bins, scores, f))
+        sums = tally(index, bins, entries, f)
+        units, total, influence = scores.unit is not None, None, None
+        if units:
+            total = scores.total
+        if rows == "sample" and (units or scores.standardized):
+            influence = scores.influence(index, sums)
+        return cls(bins, sums, total, influence)
 
     @property
     def method(self) -> str:
@@ -121,13 +201,14 @@ class Tally(NamedTuple):
     @property
     def missing(self) -> float:
         """The share of rows in which the feature is missing."""
-        missing = self.sums[0, -1] if self.bins.missing else 0.0
-        return float((missing + self.dropped) / (self.sums[0].sum() + self.dropped))
+        missing = self.sums.w[-1] if self.bins.missing else 0.0
+        return float((missing + self.dropped) / (self.sums.w.sum() + self.dropped))
 
     def check(self, rows: str) -> None:
         """Raise if no bin has two rows, so that effect and noise cannot be told apart."""
-        n, _, squares, _ = self.sums
-        if rows == "sample" and n.max() <= _PAIR and len(n) > 1 and squares.any():
+        w, squares = self.sums.w, self.sums.wrr
+        lone = not paired_bins(self.sums).any()
+        if rows == "sample" and lone and len(w) > 1 and squares.any():
             raise ValueError(
                 "a sample needs two rows in some level or bin of the feature to tell its effect "
                 "from noise; use fewer n_bins, or rows='population' if the rows are the whole "
@@ -136,60 +217,49 @@ class Tally(NamedTuple):
 
     def curve(self, mean: float, rows: str) -> dict[str, Any]:
         """Return q_f as the fields of a `ConditionalScore`."""
-        taken = self.sums[0] > 0
-        n, sr, srr, sf = self.sums[:, taken]
-        found = spread(n, sr, srr, rows)
-        t = self.bins.first[taken]
-        if self.bins.method == "binned":
-            t = np.where(np.isnan(t), t, sf / n)
+        taken = self.sums.w > 0
+        sums = self.sums.each(lambda a: a[taken])
+        first, w = self.bins.first[taken], sums.w
+        found = spread(sums, rows, self.total, first)
+        t = first
+        if self.bins.method == "binned" and sums.wf is not None:
+            t = np.where(np.isnan(first), first, sums.wf / w)
         return {
             "t": self.bins.scale.shown(t),
-            "q": found.m + sr.sum() / n.sum() + mean,
-            "p": n / n.sum(),
-            "n": n,
+            "q": found.m + sums.wr.sum() / w.sum() + mean,
+            "p": w / w.sum(),
+            "n": w,
             "method": self.bins.method,
             "variance": float(found.variance),
-            "standard_error": np.sqrt(found.v / n),
+            "standard_error": np.sqrt(found.u / w),
             "kind": self.bins.scale.kind,
         }
 
 
-def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> np.ndarray:
-    """Return the sums of w, w r, w r^2 and w f over the rows of each bin, shape (4, n_bins)."""
+def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
+    """Return the sums over the rows of each bin."""
+    n_bins = len(bins.first)
     f = np.nan_to_num(f, copy=True, nan=0.0) if bins.missing else f
-    summed = (scores.w, scores.wr, scores.wrr, scores.w * f)
-    sums = np.array([np.bincount(index, values, len(bins.first)) for values in summed])
-    if not np.isfinite(sums[3].sum()):
+    parts = scores.parts._replace(wf=scores.w * f)
+    if bins.method == "binned" and parts.wrrr is not None:
+        with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
+            g = f - bins.first[index]
+            parts = parts._replace(wgg=scores.w * g * g, wgr=parts.wr * g)
+    sums = parts.each(lambda values: np.bincount(index, values, n_bins))
+    if sums.wf is not None and not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
-    return sums
+    return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate:
-    """What is known of one feature (numbers) or of several (arrays with one entry per feature).
-
-    variance : Var[q_f(f(X))], which can fall below 0 in a sample.
-    error : of the variance.
-    pvalue : of the test that the variance is 0.
-    noise : the variance of the mean score that is left if the bins of the rows are given.
-    sign : -1 where q_f falls with f on the whole, else 1.
-    """
-
-    variance: Any
-    error: Any
-    pvalue: Any
-    noise: Any = 0.0
-    sign: Any = 1.0
-
-    @classmethod
-    def empty(cls, m: int) -> Self:
-        """Return room for `m` features."""
-        return cls(**{name: np.zeros(m) for name in cls.__dataclass_fields__})
-
-    def put(self, where: Any, other: Estimate) -> None:
-        """Take over what is known of other features, at these places."""
-        for name in self.__dataclass_fields__:
-            getattr(self, name)[where] = getattr(other, name)
+def _by_unit(index: np.ndarray, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:
+    """Return the sums with those over pairs of rows that share a bin and a unit."""
+    assert scores.unit is not None
+    key, part = np.unique(index * (scores.unit.max() + 1) + scores.unit, return_inverse=True)
+    w, wr = (np.bincount(part, values) for values in (scores.w, scores.parts.wr))
+    bins = key // (scores.unit.max() + 1)
+    ww, wwr, wwrr = (np.bincount(bins, values, n_bins) for values in (w * w, w * wr, wr * wr))
+    sums = scores.parts.each(np.sum) if sums is None else sums
+    return sums._replace(ww=ww, wwr=wwr, wwrr=wwrr)
 
 
 def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
@@ -197,126 +267,40 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     estimates = Estimate.empty(len(tallies))
     sizes = np.array([len(one.bins.first) for one in tallies], dtype=int)
     alike = np.ceil(np.log2(sizes))  # features with about as many bins are looked at together
-    for which in (np.flatnonzero(alike == k) for k in np.unique(alike)):
-        sums = np.zeros((4, sizes[which].max(), len(which)))
-        t = np.zeros(sums.shape[1:])
-        for i, j in enumerate(which.tolist()):
-            sums[:, : sizes[j], i] = tallies[j].sums
-            t[: sizes[j], i] = tallies[j].bins.first
-        n, sr, srr, sf = sums
-        binned = [tallies[j].bins.method == "binned" for j in which.tolist()]
-        t = np.where(binned & ~np.isnan(t), sf / np.maximum(n, _EMPTY), t)
-        found = spread(n, sr, srr, rows)
-        nominal = [tallies[j].bins.nominal for j in which.tolist()]
-        downhill = _downhill(n, t, found.m, srr.sum(axis=0)) & ~np.array(nominal)
-        sign = np.where(downhill, -1.0, 1.0)
-        estimates.put(which, found.estimate(sign))
+    kinds = np.array([one.sums.wgg is not None for one in tallies])
+    for k in np.unique(2 * alike + kinds):
+        which = np.flatnonzero(2 * alike + kinds == k)
+        some = [tallies[j] for j in which.tolist()]
+        shape = sizes[which].max(), len(which)
+        sums = some[0].sums.each(lambda _: np.zeros(shape))  # noqa: B023
+        first = np.zeros(shape)
+        for i, one in enumerate(some):
+            first[: sizes[which[i]], i] = one.bins.first
+            for into, values in zip(sums, one.sums, strict=True):
+                if into is not None and values is not None:
+                    into[: len(values), i] = values
+        known = total = None
+        if some[0].influence is not None:
+            known = Influence(*np.array([one.influence for one in some]).T)
+        if some[0].total is not None:
+            columns = zip(*(one.total for one in some if one.total), strict=True)
+            total = Sums._make(None if c[0] is None else np.array(c) for c in columns)
+        ordered = np.array([not one.bins.nominal for one in some])
+        found = spread(sums, rows, total, first, ordered, known)
+        binned = [one.bins.method == "binned" for one in some] & ~np.isnan(first)
+        t = np.where(binned, sums.wf / np.maximum(sums.w, EMPTY), first)
+        falls = _downhill(sums.w, t, found.m, sums.wrr.sum(axis=0)) & ordered
+        estimates.put(which, found.estimate(np.where(falls, -1.0, 1.0)))
     return estimates
 
 
 def _downhill(n: np.ndarray, t: np.ndarray, m: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Return whether q_f falls with t on the whole, where t is known."""
     n, t = np.where(np.isnan(t), 0.0, n), np.nan_to_num(t, nan=0.0)
-    z = t / np.maximum(np.abs(t).max(axis=0), _EMPTY)  # any unit will do, and can't overflow
-    z = np.where(n > 0, z - (n * z).sum(axis=0) / np.maximum(n.sum(axis=0), _EMPTY), 0.0)
+    z = t / np.maximum(np.abs(t).max(axis=0), EMPTY)  # any unit will do, and can't overflow
+    z = np.where(n > 0, z - (n * z).sum(axis=0) / np.maximum(n.sum(axis=0), EMPTY), 0.0)
     slope = (n * z * m).sum(axis=0)
     return slope < -ROUNDING * np.sqrt((n * z**2).sum(axis=0) * squares)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Spread:
-    """Means m and variances v in bins; V = Var[q_f(f(X))], its error, p-value of 0, noise."""
-
-    m: np.ndarray
-    v: np.ndarray
-    variance: np.ndarray
-    error: np.ndarray
-    pvalue: np.ndarray
-    noise: np.ndarray
-
-    def estimate(self, sign: np.ndarray) -> Estimate:
-        """Return what is said of the features, without the bins."""
-        return Estimate(
-            variance=self.variance,
-            error=self.error,
-            pvalue=self.pvalue,
-            noise=self.noise,
-            sign=sign,
-        )
-
-
-def spread(n: np.ndarray, sr: np.ndarray, srr: np.ndarray, rows: str) -> Spread:
-    """Return how far the means differ between bins (first axis), for features on the last axes.
-
-    From a sample of W rows, by the within-bin U-statistic: the mean of s_i s_j over pairs i != j
-    within a bin estimates q_f(t)^2 without bias, and the same over all pairs estimates the
-    squared mean. Written with the unbiased variances v_b within the bins and v in total, that is
-
-        V = sum_b p_b (m_b - m)^2 - (sum_b v_b - v) / W.
-
-    For a population, V is the first term alone, without error.
-    """
-    W, some = n.sum(axis=0), np.maximum(n, _EMPTY)
-    centre = sr.sum(axis=0) / W
-    flat = ((n > 0).sum(axis=0) == 1) | (srr.sum(axis=0) == 0)
-    m = np.where((n > 0) & ~flat, sr / some - centre, 0.0)
-    variance = (n * m**2).sum(axis=0) / W
-    if rows == "population":
-        none = np.zeros_like(variance)
-        return Spread(
-            m=m, v=np.zeros_like(m), variance=variance, error=none, pvalue=none * np.nan, noise=none
-        )
-    squares, rounded = srr - sr**2 / some, _ROUNDED * srr.sum(axis=0)
-    v = np.where(flat, 0.0, _within(np.where(squares > rounded, squares, 0.0), n))
-    total = srr.sum(axis=0) - W * centre**2
-    variance -= np.where(flat, 0.0, (v.sum(axis=0) - total / (W - 1)) / W)
-    return Spread(
-        m=m,
-        v=v,
-        variance=np.where(np.abs(variance) > rounded / W, variance, 0.0),
-        error=_standard_error(m, n, v),
-        pvalue=np.where(flat, 1.0, _brown_forsythe(m, n, v)),
-        noise=(n * v).sum(axis=0) / W**2,
-    )
-
-
-def _within(squares: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return the unbiased variances v_b within the bins; lone rows borrow the pooled one."""
-    paired = n > _PAIR
-    df = np.where(paired, n - 1, 0.0)
-    pooled = (squares * paired).sum(axis=0) / np.maximum(df.sum(axis=0), _EMPTY)
-    return np.where(paired, squares / np.where(paired, df, 1.0), np.where(n > 0, pooled, 0.0))
-
-
-def _standard_error(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return that of V, by its influence function psi = 2 (s - mu)(q - mu) - (q - mu)^2 - V.
-
-    Var(psi) = 4 E[v q^2] + Var(q^2) for centred q. The noise in m_b^2 is taken off; where q = 0
-    there remains the variance 2 sum_b v_b^2 / W^2 of a U-statistic of second order.
-    """
-    W, vv = n.sum(axis=0), (v**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
-    slope = 4 * (v * n * m**2).sum(axis=0) - 4 * vv
-    bend = (n * (m**2 - (n * m**2).sum(axis=0) / W) ** 2).sum(axis=0)
-    return np.sqrt(np.maximum(slope, 0) + bend + 2 * vv) / W
-
-
-def _brown_forsythe(m: np.ndarray, n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Test that all q are equal where the bins' variances need not be.
-
-    F = sum_b n_b m_b^2 / sum_b (1 - p_b) v_b, with degrees of freedom by two moments.
-
-    M. B. Brown, A. B. Forsythe. Technometrics 16(1), 1974. D. V. Mehrotra. Communications in
-    Statistics – Simulation and Computation 26(3), 1997.
-    """
-    p, signal = n / n.sum(axis=0), (n * m**2).sum(axis=0)
-    noise = ((1 - p) * v).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no noise: any difference is real
-        df1 = noise**2 / (
-            (v**2).sum(axis=0) + (p * v).sum(axis=0) ** 2 - 2 * (p * v**2).sum(axis=0)
-        )
-        df2 = noise**2 / (((1 - p) * v) ** 2 / np.maximum(n - 1, 1)).sum(axis=0)
-        pvalue = special.fdtrc(df1, df2, signal / noise)
-    return np.where(noise > 0, pvalue, np.where(signal > 0, 0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,25 +322,30 @@ class Slope:
     def of(cls, scores: Scores, f: np.ndarray, rows: str, scale: Scale = NUMBER) -> Self:
         """Fit the line by least squares."""
         r, w = scores.r, scores.w
-        W, _, wrr = scores.total
+        W, _, wrr = scores.total[:3]
         centre = float(w @ f / W)
         unit = float(np.abs(f - centre).max()) or 1.0  # any will do, and this one can't overflow
         z = (f - centre) / unit
-        covariance, z_variance = scores.wr @ z / W, w @ z**2 / W
+        covariance, z_variance = scores.parts.wr @ z / W, w @ z**2 / W
         if f.min() == f.max():
             covariance = z_variance = 0.0
         beta = covariance / (z_variance or 1.0)
         variance = beta**2 * z_variance
-        error, pvalue = 0.0, np.nan if rows == "population" else 1.0
-        noise = w @ (z * (r - beta * z)) ** 2
+        error, pvalue, slope = 0.0, np.nan if rows == "population" else 1.0, 0.0
+        noise = scores.squares(z * (r - beta * z))
         if rows == "sample" and z_variance * wrr > 0:
-            psi = 2 * r * beta * z - (beta * z) ** 2 - variance
-            error = float(np.sqrt(w @ psi**2) / W)
+            error = float(np.sqrt(scores.squares(scores.psi(beta * z, float(variance)))) / W)
             z_score = abs(covariance) * W / np.sqrt(noise) if noise else np.inf
             pvalue = float(2 * special.ndtr(-z_score))
+            slope = 4 * noise / (W**2 * z_variance)
         downhill = covariance < -ROUNDING * np.sqrt(z_variance * wrr / W)
         estimate = Estimate(
-            variance=float(variance), error=error, pvalue=pvalue, sign=-1.0 if downhill else 1.0
+            variance=float(variance),
+            error=error,
+            pvalue=pvalue,
+            slope=slope,
+            rest=max(error**2 - slope * variance, 0.0),
+            sign=-1.0 if downhill else 1.0,
         )
         beta_error = float(np.sqrt(noise) / (W * (z_variance or 1.0))) * (error > 0)
         return cls(estimate, float(beta), centre, unit, beta_error, f, w, scale)

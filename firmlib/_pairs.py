@@ -8,7 +8,9 @@ from itertools import product
 import numpy as np
 
 from firmlib._bins import Bins
-from firmlib._moments import ROUNDING, Estimate, Scores, Tally, spread
+from firmlib._inference import Estimate
+from firmlib._moments import ROUNDING, Scores, Tally
+from firmlib._spread import Sums, spread
 
 _NOTHING = 1e-9  # a share of the weight below which a difference of equal numbers is 0
 
@@ -16,16 +18,16 @@ _NOTHING = 1e-9  # a share of the weight below which a difference of equal numbe
 class PairTallies(Sequence[Tally]):
     """The sums of many features of two levels, one by one when asked for."""
 
-    def __init__(self, levels: tuple[float, float], sums: np.ndarray) -> None:
+    def __init__(self, levels: tuple[float, float], sums: Sums) -> None:
         self._bins, self._sums = Bins(np.array(levels), "discrete"), sums
 
     def __getitem__(self, i):  # type: ignore[override]
         """Return the sums of a feature; those of its values are not needed of levels."""
-        sums = self._sums[:, :, i]
-        return Tally(self._bins, np.vstack([sums, sums[0] * self._bins.first]))
+        sums = self._sums.each(lambda a: a[:, i])
+        return Tally(self._bins, sums._replace(wf=sums.w * self._bins.first))
 
     def __len__(self) -> int:
-        return self._sums.shape[2]
+        return self._sums.w.shape[1]
 
 
 def estimate_pairs(
@@ -35,20 +37,20 @@ def estimate_pairs(
 
     With B = 1 where it has the larger value and 0 elsewhere, B'diag(a)B sums `a` over the rows
     where both columns have it; with the sums over each column that gives the sums over the rows
-    where both, one or none of them have it. For `a` take w, w r and w r^2, as `tally` does.
-    None if the table has other values.
+    where both, one or none of them have it. For `a` take what `tally` takes. None if the table
+    has other values, or if several rows belong to a unit.
     """
     low, high = table.min(), table.max()
-    if np.any((table != low) & (table != high)):
+    if np.any((table != low) & (table != high)) or scores.unit is not None:
         return None
     if kind == "product" and (low, high) not in ((0, 1), (-1, 1)):
         return None
     B = (table == high).astype(float)
     j, k = np.triu_indices(B.shape[1], 1)
-    summed = (scores.w, scores.wr, scores.wrr)
+    summed = [a for a in scores.parts if a is not None]
     both = np.array([(B.T @ (a[:, None] * B))[j, k] for a in summed])
     each = np.array([a @ B for a in summed])
-    total = scores.total[:, None]
+    total = np.array([a for a in scores.total if a is not None])[:, None]
     levels = (0.0, 1.0)
     if kind == "conjunction":
         none = total - each[:, j] - each[:, k] + both
@@ -61,16 +63,17 @@ def estimate_pairs(
             where_true, labels, levels = total[..., None] - where_true, [("·", "")], (-1.0, 1.0)
     else:
         where_true, labels = both[..., None], [("·", "")]
-    where_true = where_true.reshape(3, -1)
+    where_true = where_true.reshape(len(summed), -1)
     sums = np.stack([total - where_true, where_true], axis=1)
     sums[:, sums[0] < _NOTHING * total[0]] = 0
-    n, sr, srr = sums
-    found = spread(n, sr, srr, rows)
+    rest = iter(sums)
+    sums = Sums._make(None if a is None else next(rest) for a in scores.parts)
+    found = spread(sums, rows)
     full = [
         f"{names[a]}{middle}{names[b]}{end}"
         for a, b in zip(j.tolist(), k.tolist(), strict=True)
         for middle, end in labels
     ]
-    tolerance = ROUNDING * np.sqrt(scores.total[2] / scores.total[0])
+    tolerance = ROUNDING * np.sqrt(scores.total.wrr / scores.total.w)
     sign = np.where(found.m[1] - found.m[0] < -tolerance, -1.0, 1.0)
     return full, found.estimate(sign), PairTallies(levels, sums)

@@ -17,7 +17,8 @@ import numpy as np
 from firmlib._bins import Bins
 from firmlib._checks import check_memory
 from firmlib._columns import Column, Scale
-from firmlib._moments import Scores, tally
+from firmlib._moments import FINE, Scores, tally
+from firmlib._spread import Sums
 
 _BEYOND = 30  # of n first rows, about two rows in n lie beyond by chance, 30 in n hardly ever
 
@@ -31,7 +32,7 @@ class FeatureSums(NamedTuple):
     start: Bins
     limit: float
     bins: Bins
-    sums: np.ndarray
+    sums: Sums
     beyond: float = 0.0
 
     @classmethod
@@ -41,7 +42,7 @@ class FeatureSums(NamedTuple):
             limit = np.inf  # levels cannot be binned, and nothing is known yet of what is missing
         limit = max(limit, len(start.first))
         bins = _with_missing(start)
-        return cls(start, limit, bins, np.zeros((4, len(bins.first))))
+        return cls(start, limit, bins, Sums(*np.zeros((4, len(bins.first)))))
 
     def of(self, name: str, column: Column, scores: Scores) -> Self:
         """Return the sums of other rows, in these bins and those of new levels."""
@@ -74,13 +75,16 @@ class FeatureSums(NamedTuple):
         if bins.method == "discrete" and bins is not other.bins:
             late = other.bins.method == "discrete"
             bins = self._widened(other.bins.first, scale) if late else other.bins
-        sums = self._in(bins) + other._in(bins)
+        sums = self._in(bins).plus(other._in(bins))
         return self._replace(bins=bins, sums=sums, beyond=self.beyond + other.beyond)
 
     def shifted(self, d: float) -> Self:
         """Return the sums with r + d instead of r."""
-        w, wr, wrr, wf = self.sums
-        return self._replace(sums=np.array([w, wr + d * w, wrr + d * (2 * wr + d * w), wf]))
+        return self._replace(sums=self.sums.shifted(d, self.bins.first))
+
+    def changed(self, **sums: None) -> Self:
+        """Return these without some of the sums."""
+        return self._replace(sums=self.sums._replace(**sums))
 
     def _widened(self, levels: np.ndarray, scale: Scale) -> Bins:
         """Return bins of more levels; if they are too many, from one first level to the next."""
@@ -96,17 +100,17 @@ class FeatureSums(NamedTuple):
         first = Column(self.bins.first, None, self.bins.scale).on(scale)
         order = np.argsort(first)
         bins = replace(self.bins, first=first[order], scale=scale)
-        return self._replace(bins=bins, sums=self.sums[:, order])
+        return self._replace(bins=bins, sums=self.sums.each(lambda a: a[order]))
 
-    def _in(self, bins: Bins) -> np.ndarray:
+    def _in(self, bins: Bins) -> Sums:
         if self.bins is bins or self.bins.method == "binned":
             return self.sums
         index = bins.index(self.bins.first)
-        return np.array([np.bincount(index, values, len(bins.first)) for values in self.sums])
+        return self.sums.each(lambda values: np.bincount(index, values, len(bins.first)))
 
     def warn(self, name: str) -> None:
         """Warn if the first rows were no random sample of all."""
-        W = self.sums[0].sum()
+        W = self.sums.w.sum()
         if self.bins.method != self.start.method:
             warnings.warn(
                 f"feature {name!r} has more than {self.limit} levels, but the rows that its bins "
@@ -125,17 +129,21 @@ class FeatureSums(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The sums of all features, of scores minus `centre`, and the number of rows."""
+    """The sums of all features, of scores minus `centre`, and the number of rows.
+
+    `whole` says whether all weights were whole numbers.
+    """
 
     names: Sequence[str]
     centre: float
     n: int
     features: list[FeatureSums]
+    whole: bool = True
 
     @property
     def weight(self) -> float:
         """The weight of all rows."""
-        return float(self.features[0].sums[0].sum())
+        return float(self.features[0].sums.w.sum())
 
     def merged(self, other: Statistics) -> Self:
         """Return those of both, around the mean of both: so no digits are lost far from 0."""
@@ -148,18 +156,27 @@ class Statistics(NamedTuple):
             a.shifted(steps[0]).merged(name, b.shifted(steps[1]))
             for name, (a, b) in zip(self.names, pairs, strict=True)
         ]
-        return type(self)(self.names, centre, self.n + other.n, features)
+        whole = self.whole and other.whole
+        return type(self)(self.names, centre, self.n + other.n, features, whole)
+
+    def needed(self, weight_type: str) -> Self:
+        """Return what is needed of them for so many rows and this kind of weights."""
+        features = self.features
+        if weight_type == "count":
+            features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
+        if self.n >= FINE:
+            features = [f.changed(wrrr=None, wgg=None, wgr=None) for f in features]
+        return self._replace(features=features)
 
     def divided(self, sd: float) -> Self:
         """Return the same of scores divided by a number."""
-        scale = np.array([1, sd, sd**2, 1])[:, None]
-        features = [feature._replace(sums=feature.sums / scale) for feature in self.features]
+        features = [f._replace(sums=f.sums.divided(sd)) for f in self.features]
         return self._replace(centre=self.centre / sd, features=features)
 
     def scores(self) -> Scores:
         """Return the sums of the scores as if all were one entry."""
-        w, wr, wrr, _ = self.features[0].sums.sum(axis=1, keepdims=True)
-        return Scores(self.centre, wr, w, wr, wrr)
+        sums = self.features[0].sums.each(lambda a: a.sum(keepdims=True))
+        return Scores(self.centre, sums.wr, sums.w, sums)
 
 
 class Chunk(NamedTuple):

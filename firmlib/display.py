@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 
-from firmlib._checks import check_integer
+from firmlib._checks import check_integer, check_option
+from firmlib._columns import as_objects
 from firmlib.measure import conditional_expected_score, firm
 from firmlib.result import ConditionalScore, FirmResult
 
 try:
+    import matplotlib.dates as mdates
     import matplotlib.pyplot as plt
+    from matplotlib.patches import Patch
 except ImportError as error:
     raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
 
@@ -69,12 +74,22 @@ class FirmDisplay:
         table = self.result.to_frame().head(check_integer("n", n, 1)).iloc[::-1]
         Q, low, high = table[["importance", "ci_low", "ci_high"]].to_numpy().T
         ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
-        ax.barh(table.index, Q, color=np.where(Q < 0, RED, BLUE), height=0.7)
+        falls = Q < 0
+        nominal = table["kind"].isin(["nominal", "group"]).to_numpy()
+        color = np.where(nominal, GREY, np.where(falls, ORANGE, BLUE))
+        ax.barh(table.index, Q, color=color, height=0.7)
+        marks = {"rises with it": BLUE, "falls with it": ORANGE, "no direction": GREY}
+        if falls.any() or nominal.any():
+            seen = [Patch(color=c) for c in marks.values() if c in color]
+            names = [f"score {m}" if c != GREY else m for m, c in marks.items() if c in color]
+            ax.legend(seen, names, fontsize="small", frameon=False)
         if (high > low).any():
             error = np.maximum([Q - low, high - Q], 0)
             ax.errorbar(Q, table.index, xerr=error, fmt="none", ecolor="black", elinewidth=1)
         ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_xlabel("importance $Q_f$")
+        target = "" if self.result.target is None else f" of {self.result.target}"
+        score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
+        ax.set_xlabel(f"importance $Q_f${score}")
         ax.margins(y=0.5 / len(table))
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -121,32 +136,37 @@ class ConditionalScoreDisplay:
         curve = conditional_expected_score(estimator, X, feature, **options)
         return cls(curve, name if isinstance(name, str) else "feature value $t$")
 
-    def plot(self, ax: Axes | None = None) -> Self:
+    def plot(self, ax: Axes | None = None, *, points: int | None = None) -> Self:
         """Draw the curve into `ax`, by default into a new figure.
 
         In red q_f, with two standard errors to both sides; in orange the mean score, with Q_f to
-        both sides; in grey beneath how the feature is distributed.
+        both sides; in grey beneath how the feature is distributed. Of more than `points` bins
+        neighbours are pooled. Levels without order are points from the lowest q to the highest,
+        the larger the more frequent, the rarest as one; missing values stand apart, in purple.
         """
         ax = _new_axes(3.5, 2.6) if ax is None else ax
-        t, q, error = self.curve.t, self.curve.q, self.curve.standard_error
-        mean = float(self.curve.p @ q)
+        mean = float(self.curve.p @ self.curve.q)
         Q = np.sqrt(max(self.curve.variance, 0.0))
         ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=ORANGE, linewidth=1)
-        if self.curve.method == "discrete":
-            ax.errorbar(t, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
-            ax.plot(t, q, color=RED, linewidth=0.8, alpha=0.5)
+        missing = pd.isna(self.curve.t)
+        known = _part(self.curve, ~missing)
+        if self.curve.kind in ("nominal", "ordered"):
+            last = _draw_levels(ax, known)
         else:
-            ax.fill_between(t, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
-            ax.plot(t, q, color=RED, linewidth=1.2)
-        self._draw_distribution(ax)
-        ax.set(xlabel=self.name, ylabel="$q_f(t)$")
+            last = _draw_line(ax, known if points is None else _pooled(known, points))
+        if missing.any():
+            _draw_missing(ax, _part(self.curve, missing), last)
+        if self.curve.kind not in ("nominal", "ordered") and len(known.t):
+            self._draw_distribution(ax, known)
+        unit = " (hours)" if self.curve.kind == "duration" else ""
+        ax.set(xlabel=f"{self.name}{unit}", ylabel="$q_f(t)$")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_distribution(self, ax: Axes) -> None:
+    def _draw_distribution(self, ax: Axes, curve: ConditionalScore) -> None:
         """Bars along the lower edge: probabilities of levels, densities of bins."""
-        t, height = self.curve.t, self.curve.p
+        t, height = _numbers(curve.t), curve.p
         if len(t) == 1:
             return
         middles = (t[1:] + t[:-1]) / 2
@@ -171,8 +191,107 @@ class ConditionalScoreDisplay:
         )
 
 
-def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
+_LEVELS = 12  # of a category that are drawn; the rarer ones are one
+
+
+def _numbers(t: np.ndarray) -> np.ndarray:
+    """Return where on an axis values lie; dates in matplotlib's days, durations in hours."""
+    if t.dtype.kind == "M":
+        return np.asarray(mdates.date2num(t), dtype=float)
+    return t / np.timedelta64(1, "h") if t.dtype.kind == "m" else t
+
+
+def _part(curve: ConditionalScore, where: np.ndarray) -> ConditionalScore:
+    """Return some of the points of a curve."""
+    names = ("t", "q", "p", "n", "standard_error")
+    return replace(curve, **{name: getattr(curve, name)[where] for name in names})
+
+
+def _merged(curve: ConditionalScore, group: np.ndarray, t: np.ndarray) -> ConditionalScore:
+    """Return a curve whose points are means over those of a group."""
+    n, p = np.bincount(group, curve.n), np.bincount(group, curve.p)
+    q = np.bincount(group, curve.n * curve.q) / n
+    error = np.sqrt(np.bincount(group, (curve.n * curve.standard_error) ** 2)) / n
+    return replace(curve, t=t, q=q, p=p, n=n, standard_error=error)
+
+
+def _pooled(curve: ConditionalScore, points: int) -> ConditionalScore:
+    """Return a curve of about so many points, each of as many rows."""
+    if len(curve.t) <= points or curve.kind == "ordered":
+        return curve
+    share = np.cumsum(curve.p) - curve.p / 2
+    _, group = np.unique((points * share / curve.p.sum()).astype(int), return_inverse=True)
+    numbers = curve.t.astype(float)
+    t = np.bincount(group, curve.n * numbers) / np.bincount(group, curve.n)
+    return _merged(curve, group, t.astype(curve.t.dtype))
+
+
+def _draw_line(ax: Axes, curve: ConditionalScore) -> float:
+    """Draw values that have an order and a distance; return where the axis ends."""
+    if not len(curve.t):
+        return 0.0
+    x, q, error = _numbers(curve.t), curve.q, curve.standard_error
+    if curve.kind == "date":
+        ax.xaxis_date()
+        locator = mdates.AutoDateLocator(maxticks=5)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
+    if curve.method == "discrete":
+        ax.errorbar(x, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
+        ax.plot(x, q, color=RED, linewidth=0.8, alpha=0.5)
+    else:
+        ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
+        ax.plot(x, q, color=RED, linewidth=1.2)
+    return float(x[-1] + 0.12 * (x[-1] - x[0] or 1))
+
+
+def _frequent(curve: ConditionalScore) -> ConditionalScore:
+    """Return the levels in the order of q, the rarest as one."""
+    order = np.argsort(-curve.n, kind="stable")
+    if len(order) > _LEVELS:
+        group = np.minimum(np.argsort(order), _LEVELS - 1)
+        rare = f"{len(order) - _LEVELS + 1} rarer"
+        curve = _merged(curve, group, as_objects([*curve.t[order[: _LEVELS - 1]], rare]))
+    return _part(curve, np.argsort(curve.q, kind="stable"))
+
+
+def _draw_levels(ax: Axes, curve: ConditionalScore) -> float:
+    """Draw levels as points with intervals, those without order from the lowest to the highest."""
+    curve = _frequent(curve) if curve.kind == "nominal" else curve
+    labels = [str(t) for t in curve.t]
+    x = np.arange(len(labels))
+    ax.errorbar(x, curve.q, 2 * curve.standard_error, color=RED, fmt="none", elinewidth=1)
+    ax.scatter(x, curve.q, s=5 + 30 * curve.p / max(curve.p.max(), 1e-9), color=RED, zorder=3)
+    short = [label if len(label) < 15 else f"{label[:13]}…" for label in labels]
+    many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
+    ax.set_xticks(x, short, **(many if len(x) > 3 else {}))
+    ax.margins(x=0.1)
+    return len(x) + 0.3
+
+
+def _draw_missing(ax: Axes, curve: ConditionalScore, x: float) -> None:
+    """Draw the missing values beyond the end of the axis."""
+    ax.errorbar(
+        x, curve.q, 2 * curve.standard_error, color=PURPLE, fmt="D", markersize=4, elinewidth=1
+    )
+    ax.annotate(
+        f"missing\n{curve.p[0]:.0%}",
+        (x, float(curve.q[0])),
+        xytext=(0, -8),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize="x-small",
+        color=PURPLE,
+    )
+
+
+def plot_curves(
+    result: FirmResult, *, n: int = 12, columns: int = 4, features: Sequence[str] | None = None
+) -> Figure:
     """Draw q_f of the most important features side by side, on one scale of scores.
+
+    Each curve has at most 60 points: neighbouring bins are pooled for the picture.
 
     Parameters
     ----------
@@ -181,6 +300,8 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
         How many.
     columns : int, default 4
         How many in a row.
+    features : sequence of names, default None
+        These instead, in this order.
 
     Examples
     --------
@@ -191,6 +312,10 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
     """
     names = [name for name in result.to_frame().index if name in result.curves]
     names = names[: check_integer("n", n, 1)]
+    if features is not None:
+        for name in features:
+            check_option("features", name, result.curves)
+        names = list(features)
     if not names:
         raise ValueError("result has no curve to draw: groups have none")
     columns = min(check_integer("columns", columns, 1), len(names))
@@ -204,7 +329,7 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
         layout="constrained",
     )
     for ax, name in zip(axes.flat, names, strict=False):
-        ConditionalScoreDisplay.from_result(result, name).plot(ax)
+        ConditionalScoreDisplay.from_result(result, name).plot(ax, points=_POINTS)
     low, high = zip(*(_span(result.curves[name]) for name in names), strict=True)
     room = 0.05 * (max(high) - min(low)) or 1.0
     axes[0, 0].set_ylim(min(low) - 5 * room, max(high) + room)
@@ -215,7 +340,15 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 4) -> Figure:
     return figure
 
 
+_POINTS = 60
+
+
 def _span(curve: ConditionalScore) -> tuple[float, float]:
-    return float((curve.q - curve.standard_error).min()), float(
-        (curve.q + curve.standard_error).max()
-    )
+    """Return what of a curve should be seen: all of q, but not all of a wide interval."""
+    known = ~pd.isna(curve.t)
+    drawn = _part(curve, known)
+    drawn = _frequent(drawn) if curve.kind == "nominal" else _pooled(drawn, _POINTS)
+    q = np.append(drawn.q, curve.q[~known])
+    error = np.append(drawn.standard_error, curve.standard_error[~known])
+    error = np.minimum(error, 2 * np.median(error))
+    return float((q - error).min()), float((q + error).max())

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_number
 from firmlib._data import Data, describe
+from firmlib._paired import Kept
 from firmlib.features import Pairs, Place, check_names, resolve
 from firmlib.result import ConditionalScore, Curves, FirmResult, make_result
 from firmlib.scores import Score, class_scores
@@ -33,9 +34,12 @@ def firm(
     sample_weight: ArrayLike | None = None,
     categorical: Sequence[Place] | None = None,
     missing: str = "level",
+    weight_type: str = "auto",
+    groups: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     standardize: bool = False,
     confidence_level: float = 0.95,
+    keep: bool = True,
     n_jobs: int | None = None,
 ) -> FirmResult:
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
@@ -65,10 +69,10 @@ def firm(
         part of Q_f.
     rows : {"auto", "sample", "population"}, default "auto"
         What the rows are. As a "sample" they stand for a larger population: the variance of the
-        means overstates that of q_f, and is corrected (by a U-statistic); weights count how
-        often a row was seen. As a "population" the rows *are* the distribution (a truth table,
-        all sequences, a product grid) and the variance of the means is Q_f^2 itself; weights
-        are probabilities, up to scale. "auto" is "sample".
+        means overstates that of q_f, and is corrected (by a U-statistic). As a "population" the
+        rows *are* the distribution (a truth table, all sequences, a product grid) and the
+        variance of the means is Q_f^2 itself; weights are probabilities, up to scale. "auto" is
+        "sample".
     response_method : str, default "auto"
         What an estimator is asked; see `firmlib.scores.as_score`.
     target : label or column, default None
@@ -76,8 +80,7 @@ def firm(
     n_bins : int or "auto", default "auto"
         Number of bins, and the largest number of levels that "auto" calls discrete.
     sample_weight : array of shape (n,), default None
-        A weight k is the same as the row k times; by default all are 1. A row with weight 0 may
-        hold anything.
+        By default all are 1; see `weight_type`. A row with weight 0 may hold anything.
     categorical : list of columns, default None
         Columns whose numbers are names of levels, such as codes; words and the categories of a
         frame are levels anyway. Every level is a bin, and a category without order has no
@@ -87,12 +90,23 @@ def firm(
         own, apart from all others; or each feature is looked at in the rows that have it, which
         asks another question; or an error. Missing scores are always one, and so are infinite
         values.
+    weight_type : {"auto", "count", "sampling"}, default "auto"
+        What weights mean in a sample. As a "count", a weight k is the same as the row k times.
+        As those of "sampling" (survey, inverse probability) they say how much of the population
+        a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
+        of counts. "auto" is "count" where all are whole numbers; the result records it.
+    groups : array of shape (n,), default None
+        The unit (patient, day, gene) that each row belongs to, by any label; by default every row
+        is one. Errors and tests then count units, and pairs of rows of one unit are not used.
     feature_names : sequence of str, default None
         Names to use instead; pairs keep theirs.
     standardize : bool, default False
-        Divide the score by its standard deviation first; to the intervals that counts as known.
+        Divide the score by its standard deviation first; errors and intervals know that it is
+        estimated.
     confidence_level : float, default 0.95
         Of the intervals.
+    keep : bool, default True
+        Whether the result keeps X (not a copy) and the scores, which `compare` and `ranks` need.
     n_jobs : int, default None
         Threads over the features, one by default; the answer does not depend on it.
 
@@ -117,9 +131,9 @@ def firm(
     >>> result.to_frame()[["ci_low", "importance", "ci_high", "pvalue"]].round(2)
              ci_low  importance  ci_high  pvalue
     feature
-    x0         1.95        2.01     2.07    0.00
-    x1         1.54        1.62     1.69    0.00
-    x2         0.00        0.00     0.14    0.98
+    x0         1.96        2.01     2.07    0.00
+    x1         1.55        1.62     1.69    0.00
+    x2         0.00        0.00     0.14    0.93
 
     The rows of a truth table are the distribution, not a sample of it.
 
@@ -140,11 +154,13 @@ def firm(
         sample_weight=sample_weight,
         categorical=categorical,
         missing=missing,
+        weight_type=weight_type,
+        groups=groups,
     )
     sd = data.scores.sd("population" if method == "slope" else data.rows)
     if standardize and sd > 0:
         data, sd = data.divided(sd), 1.0
-    pairs = None
+    pairs = kept = None
     if isinstance(features, Pairs):
         if feature_names is not None:
             raise ValueError("feature_names is not for pairs, which have names of their own")
@@ -159,6 +175,7 @@ def firm(
         names = check_names(names, feature_names)
         found, sources, methods = data.estimate(names, functions, n_jobs)
         kinds, shares = zip(*map(describe, sources), strict=True)
+        kept = Kept(data, functions, sources) if keep else None
     return make_result(
         found,
         sd,
@@ -170,8 +187,10 @@ def firm(
         curves=Curves(names, sources, data.scores.mean, data.rows),
         n=len(data.scores.r),
         rows=data.rows,
+        weight_type="count" if data.scores.parts.ww is None else "sampling",
         response=data.response.method,
         target=data.response.target,
+        kept=kept,
     )
 
 

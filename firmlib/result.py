@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
-from firmlib._checks import check_option
-from firmlib._moments import Estimate, Slope, Tally
+from firmlib._checks import check_number, check_option
+from firmlib._inference import Estimate
+from firmlib._moments import Slope, Tally
+from firmlib._paired import Kept, benjamini_hochberg, difference_error, differences, holm
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from firmlib.display import FirmDisplay
+    from firmlib.display import ConditionalScoreDisplay, FirmDisplay
 
 __all__ = ["ConditionalScore", "FirmResult"]
 
@@ -68,6 +69,25 @@ class ConditionalScore:
     standard_error: np.ndarray
     kind: str = "number"
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per value; a missing one is the last."""
+        import pandas as pd
+
+        names = ("t", "q", "standard_error", "p", "n")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+    def plot(self, ax: Axes | None = None) -> ConditionalScoreDisplay:
+        """Draw the curve, with at most 60 points.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default None
+            Where to draw; by default in a new figure.
+        """
+        from firmlib.display import ConditionalScoreDisplay  # matplotlib is an extra
+
+        return ConditionalScoreDisplay(self).plot(ax, points=60)
+
 
 class Curves(Mapping[str, ConditionalScore]):
     """q_f of each feature that has one, made when asked for."""
@@ -112,7 +132,7 @@ class FirmResult:
         Of |Q_f|, by the influence function of its square (where Q_f drowns in noise, an upper
         bound); 0 for a population.
     ci_low, ci_high : ndarrays of shape (m,)
-        Confidence interval of Q_f, signed as Q_f; it holds for features with Q_f != 0.
+        Confidence interval of Q_f, signed as Q_f; it holds 0 where the test does not reject.
     pvalues : ndarray of shape (m,)
         Of the test that Q_f = 0, which allows the scores to vary more at some values of the
         feature than at others; nan for a population.
@@ -139,6 +159,17 @@ class FirmResult:
         What the score is: the method that a model was asked, "callable" or "values".
     target : label, column or None
         The class or output that the score belongs to.
+    weight_type : str
+        What weights meant: "count" or "sampling".
+    confidence_level : float
+        Of the intervals.
+    heavy_tails : ndarray of bool, shape (m,)
+        Where fewer than ten rows have a quarter of the variance of the estimate: do not trust
+        the error and the interval, which others would make wider.
+    estimate : Estimate
+        What the intervals are made from.
+    kept : Kept or None
+        The table and the scores, for `compare` and `ranks`; references, not copies.
 
     Examples
     --------
@@ -165,8 +196,13 @@ class FirmResult:
     curves: Mapping[str, ConditionalScore]
     n: int
     rows: str
+    confidence_level: float
+    heavy_tails: np.ndarray
+    estimate: Estimate
+    weight_type: str = "count"
     response: str = "values"
     target: Any = None
+    kept: Kept | None = None
     _places: dict[str, int] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
@@ -211,6 +247,136 @@ class FirmResult:
         index = pd.Index(names, name="feature")
         return pd.DataFrame({k: v[order] for k, v in columns.items()}, index=index)
 
+    def intervals(
+        self, confidence_level: float = 0.95, *, simultaneous: bool = False
+    ) -> pd.DataFrame:
+        """Return intervals of |Q_f| at any level.
+
+        Parameters
+        ----------
+        confidence_level : float, default 0.95
+        simultaneous : bool, default False
+            Whether all of them are to hold together, with this probability (Bonferroni).
+        """
+        import pandas as pd
+
+        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        low, high = self.estimate.interval(confidence_level, len(self) if simultaneous else 1)
+        index = pd.Index(self.feature_names, name="feature")
+        return pd.DataFrame({"ci_low": low, "ci_high": high}, index=index)
+
+    def pvalues_adjusted(self, method: str = "holm") -> np.ndarray:
+        """Return p-values adjusted for the number of features.
+
+        Parameters
+        ----------
+        method : {"holm", "bh"}, default "holm"
+            "holm" bounds the probability of any false finding, "bh" (Benjamini and Hochberg) the
+            expected share of false findings.
+        """
+        check_option("method", method, ("holm", "bh"))
+        return holm(self.pvalues) if method == "holm" else benjamini_hochberg(self.pvalues)
+
+    def influences(self, which: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the influence of each unit on the variance of the features `which`, and noise."""
+        if self.kept is None or self.rows == "population":
+            raise ValueError(
+                "the result keeps no rows, which comparisons need: expected one of firm with "
+                "keep=True from a sample, not of a stream, a file, pairs or a population"
+            )
+        return self.kept.influences(which, self.feature_names)
+
+    def compare(
+        self, a: str | None = None, b: str | None = None, *, confidence_level: float = 0.95
+    ) -> pd.DataFrame:
+        """Compare two features, or all pairs: the difference of |Q_f| with its error and test.
+
+        Parameters
+        ----------
+        a, b : str, default None
+            Two features; by default all pairs.
+        confidence_level : float, default 0.95
+            Of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            One row per pair, the first feature's importance minus the second's, the more
+            important feature first if all are compared.
+
+        Examples
+        --------
+        >>> import firmlib
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> firmlib.firm(X @ [1, 1.1], X).compare("x1", "x0")[["difference", "pvalue"]].round(2)
+               difference  pvalue
+        a  b
+        x1 x0        0.07    0.19
+        """
+        import pandas as pd
+
+        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        if (a is None) != (b is None):
+            raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
+        if a is None or b is None:
+            places = np.argsort(-np.abs(self.importances), kind="stable")
+        else:
+            for name in (a, b):
+                check_option("feature", name, self.feature_names)
+            places = np.array([self.feature_names.index(a), self.feature_names.index(b)])
+        i, j, found = self._differences(places, confidence_level)
+        names = np.array(self.feature_names, dtype=object)[places]
+        index = pd.MultiIndex.from_arrays([names[i], names[j]], names=["a", "b"])
+        return pd.DataFrame(found, index=index)
+
+    def _differences(
+        self, places: np.ndarray, level: float
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Return all pairs of some features and what is known of their differences."""
+        psi, vv = self.influences(places.tolist())
+        gram, V = psi.T @ psi, self.variance[places]
+        i, j = np.triu_indices(len(places), 1)
+        squares = np.maximum(gram[i, i] + gram[j, j] - 2 * gram[i, j], 0)
+        return i, j, differences(V[i], V[j], difference_error(squares, vv[i] + vv[j]), level)
+
+    def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
+        """Return the best and the worst rank of each feature that the data allow.
+
+        All of them hold together with this probability: a feature is ranked before another if
+        their difference stands out after Holm's correction over all pairs.
+
+        Parameters
+        ----------
+        confidence_level : float, default 0.95
+
+        Returns
+        -------
+        DataFrame
+            One row per feature, the most important first: rank, best, worst.
+
+        Examples
+        --------
+        >>> import firmlib
+        >>> X = np.random.default_rng(0).normal(size=(500, 3))
+        >>> firmlib.firm(X @ [1, 1.1, 3], X).ranks()
+                 rank  best  worst
+        feature
+        x2          1     1      1
+        x1          2     2      3
+        x0          3     2      3
+        """
+        import pandas as pd
+
+        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        m = len(self)
+        order = np.argsort(-np.abs(self.importances), kind="stable")
+        i, j, found = self._differences(order, confidence_level)
+        told = holm(found["pvalue"]) <= 1 - confidence_level
+        first, second = np.bincount(j[told], minlength=m), np.bincount(i[told], minlength=m)
+        index = pd.Index(np.array(self.feature_names, dtype=object)[order], name="feature")
+        ranks = {"rank": np.arange(1, m + 1), "best": 1 + first, "worst": m - second}
+        return pd.DataFrame(ranks, index=index)
+
     def plot(self, ax: Axes | None = None, *, n: int = 30) -> FirmDisplay:
         """Draw the largest importances as bars with their intervals, the largest on top.
 
@@ -225,7 +391,9 @@ class FirmResult:
 
         return FirmDisplay.from_result(self).plot(ax=ax, n=n)
 
-    def plot_curves(self, *, n: int = 12, columns: int = 4) -> Figure:
+    def plot_curves(
+        self, *, n: int = 12, columns: int = 4, features: Sequence[str] | None = None
+    ) -> Figure:
         """Draw q_f of the most important features side by side.
 
         Parameters
@@ -234,10 +402,12 @@ class FirmResult:
             How many.
         columns : int, default 4
             How many in a row.
+        features : sequence of names, default None
+            These instead, in this order.
         """
         from firmlib.display import plot_curves
 
-        return plot_curves(self, n=n, columns=columns)
+        return plot_curves(self, n=n, columns=columns, features=features)
 
     def _head(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
@@ -261,20 +431,12 @@ class FirmResult:
 
 
 def make_result(found: Estimate, sd: float, confidence_level: float, **fields: Any) -> FirmResult:
-    """Turn the variance of q_f and its error into Q_f with an interval.
-
-    Q is normal if it is large, V if Q is small and there are many bins, and if there are two,
-    the difference of their means is: the upper end is the largest of the three.
-    """
-    z = special.ndtri((1 + confidence_level) / 2)
+    """Turn the variance of q_f and its error into Q_f with an interval."""
     Q = np.sqrt(np.maximum(found.variance, 0))
     sign = np.where(Q > 0, found.sign, 1.0)
     floor = np.maximum(Q, np.sqrt(found.error))
     error = np.divide(found.error, 2 * floor, out=np.zeros_like(floor), where=floor > 0)
-    low = sign * np.maximum(Q - z * error, 0)
-    difference = np.sqrt(np.maximum(found.variance + found.noise, 0)) + z * np.sqrt(found.noise)
-    ends = Q + z * error, np.sqrt(np.maximum(found.variance + z * found.error, 0)), difference
-    high = sign * np.max(ends, axis=0)
+    low, high = (sign * end for end in found.interval(confidence_level))
     importances = sign * Q + 0.0  # no -0.0
     return FirmResult(
         importances=importances,
@@ -284,5 +446,8 @@ def make_result(found: Estimate, sd: float, confidence_level: float, **fields: A
         pvalues=found.pvalue,
         variance=found.variance,
         standardized=importances / sd if sd > 0 else np.zeros_like(importances),
+        heavy_tails=(found.heavy > 0) & (found.pvalue < 1 - confidence_level),
+        confidence_level=confidence_level,
+        estimate=found,
         **fields,
     )

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._bins import Bins, find_bins
+from firmlib._bins import Bins
 from firmlib._checks import (
     check_array,
     check_integer,
@@ -22,8 +22,15 @@ from firmlib._checks import (
     check_option,
 )
 from firmlib._columns import Column, check_present
-from firmlib._data import MISSING, check_counts, check_rows, check_scores, describe
-from firmlib._moments import Scores, Tally, summarize, tally
+from firmlib._data import (
+    MISSING,
+    WEIGHT_TYPES,
+    check_rows,
+    check_scores,
+    check_weight_type,
+    describe,
+)
+from firmlib._moments import FINE, Scores, Tally, summarize, tally
 from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
 from firmlib._table import Table
 from firmlib.features import Group, Pairs, Place, Values, check_names, resolve
@@ -61,6 +68,8 @@ class StreamingFirm:
         As for `firm`: "auto" is "sample".
     confidence_level : float, default 0.95
         Of the intervals.
+    weight_type : {"auto", "count", "sampling"}, default "auto"
+        What weights mean, as for `firm`.
     features : columns, callables or dict of them, default None
         As for `firm`, but for groups, pairs and ready values, which need all rows at once; all
         columns by default.
@@ -100,8 +109,8 @@ class StreamingFirm:
     >>> stream.result().to_frame()[["ci_low", "importance", "ci_high"]].round(2)
              ci_low  importance  ci_high
     feature
-    x0         1.96        1.99     2.01
-    x1         0.00        0.00     0.06
+    x0         1.96        1.99     2.02
+    x1         0.00        0.00     0.09
 
     Two parts, say of two machines, with the bins of a sample.
 
@@ -121,6 +130,7 @@ class StreamingFirm:
         method: str = "auto",
         rows: str = "auto",
         confidence_level: float = 0.95,
+        weight_type: str = "auto",
         features: Any = None,
         categorical: Sequence[Place] | None = None,
         missing: str = "level",
@@ -133,6 +143,8 @@ class StreamingFirm:
         check_option("method", method, METHODS)
         check_number("confidence_level", confidence_level, 0, 1, above=True)
         check_integer("first_rows", first_rows, 2)
+        check_option("weight_type", weight_type, WEIGHT_TYPES)
+        self.weight_type = weight_type
         check_option("missing", missing, MISSING)
         _check_features(features)
         self.n_bins, self.feature_names, self.method = n_bins, feature_names, method
@@ -248,7 +260,7 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows", "missing", "categorical"):
+        for option in ("method", "rows", "weight_type", "missing", "categorical"):
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -272,8 +284,13 @@ class StreamingFirm:
     def result(self) -> FirmResult:
         """Return the importances of what was seen so far, as `firm` does; more may follow."""
         now, names = self._current(), self._names or []
+        kind = self.weight_type
+        if kind == "auto":
+            kind = "count" if now.whole else "sampling"
+        now = now.needed(kind)
         scores = now.scores()
-        check_counts(scores.w, self.rows, self.method)
+        if kind == "count":
+            check_weight_type(kind, scores.w, self.rows, self.method)
         sd = scores.sd(self.rows)
         if self.standardize and sd > 0:
             now, sd = now.divided(sd), 1.0
@@ -291,6 +308,7 @@ class StreamingFirm:
             curves=Curves(names, tallies, now.centre, self.rows),
             n=now.n,
             rows=self.rows,
+            weight_type=kind,
             response=response.method,
             target=response.target,
         )
@@ -298,14 +316,14 @@ class StreamingFirm:
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""
         feature.warn(name)
-        taken = feature.sums[0] > 0
+        taken = feature.sums.w > 0
         dropped = 0.0
         if self.missing == "drop":
-            taken[-1], dropped = False, float(feature.sums[0, -1])
+            taken[-1], dropped = False, float(feature.sums.w[-1])
         if not taken.any():
             raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
         bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
-        found = Tally(bins, feature.sums[:, taken], dropped)
+        found = Tally(bins, feature.sums.each(lambda a: a[taken]), dropped=dropped)
         try:
             found.check(self.rows)
         except ValueError as error:
@@ -344,12 +362,20 @@ class StreamingFirm:
     def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
         constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
         mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
-        scores = Scores.of(chunk.s, chunk.w, float(mean))
+        sample, seen = self.rows == "sample", self._statistics.n if self._statistics else 0
+        scores = Scores.of(
+            chunk.s,
+            chunk.w,
+            float(mean),
+            sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
+            fine=sample and seen + len(chunk.s) < FINE,
+        )
         features = [
             self._one(j, name, column, scores)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
         ]
-        return Statistics(names, scores.mean, len(chunk.s), features)
+        whole = not (chunk.w % 1).any()
+        return Statistics(names, scores.mean, len(chunk.s), features, whole)
 
     def _one(self, j: int, name: str, column: Column, scores: Scores) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
@@ -359,13 +385,12 @@ class StreamingFirm:
         if self._bins is not None:
             return FeatureSums.empty(self._bins[name], limit).of(name, column, scores)
         f, of_values = scores.of_column(column)
-        start, _ = find_bins(
+        start, _ = of_values.find_bins(
             f,
-            of_values.w,
+            counts=self.weight_type != "sampling" and not (scores.w % 1).any(),
             method=self.method,
             rows=self.rows,
             n_bins=self.n_bins,
-            count=of_values.count,
             scale=column.scale,
         )
         empty = FeatureSums.empty(start, limit)

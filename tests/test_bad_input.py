@@ -479,8 +479,8 @@ OPTIONS = {
         "^sample_weight must hold numbers",
     ),
     "weights are probabilities": (
-        lambda: firm(S, X, sample_weight=ONES / 32),
-        "^sample_weight sums to 0.625, but in a sample .* exceed 1; .*rows='population'",
+        lambda: firm(S, X, sample_weight=ONES / 32, weight_type="count"),
+        "^sample_weight sums to 0.625, but if it counts rows it must exceed 1; .*rows='population'",
     ),
 }
 

@@ -9,6 +9,7 @@ import firmlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.collections import PathCollection
 
 from firmlib.compendium import figures
 
@@ -92,7 +93,7 @@ def test_gallery_shows_the_most_important_first_on_one_scale():
     assert [ax.get_xlabel() for ax in figure.axes] == ["x4", "x1", "x3", "x0"]
     assert len({ax.get_ylim() for ax in figure.axes}) == 1
     low, high = figure.axes[0].get_ylim()
-    assert all(low < q < high for curve in result.curves.values() for q in curve.q)
+    assert all(low < q < high for ax in figure.axes for q in ax.lines[-1].get_ydata())
     with pytest.raises(ValueError, match="n must be an integer at least 1, got 0"):
         result.plot_curves(n=0)
     group = firmlib.firm(X[:, 0], X, {"g": [0, 1]})
@@ -107,3 +108,44 @@ def test_a_notebook_shows_a_table_of_the_largest():
     assert html.count("<tr") == 2 + 20
     assert "and 5 more" in html
     assert "importance" in html
+
+
+def test_levels_are_points_in_order_of_q_with_rare_ones_as_one_and_missing_apart():
+    rng = np.random.default_rng(0)
+    level = rng.choice(list("abcdefghijklmnop"), 3000, p=np.r_[0.5, np.full(15, 0.5 / 15)])
+    s = rng.normal(size=3000) + (level == "a")
+    frame = pd.DataFrame({"letter": np.where(level == "p", None, level), "size": rng.random(3000)})
+    frame.loc[level == "b", "size"] = np.nan
+    result = firmlib.firm(s, frame)
+    drawn = result.curves["letter"].plot()
+    [points] = [c for c in drawn.ax_.collections if isinstance(c, PathCollection)]
+    heights = points.get_offsets()[:, 1]
+    labels = [label.get_text() for label in drawn.ax_.get_xticklabels()]
+    assert list(heights) == sorted(heights)
+    assert len(labels) == 12
+    assert labels[-1] == "a"
+    assert "4 rarer" in labels
+    assert len(drawn.ax_.texts) == 1
+    assert drawn.ax_.texts[0].get_text() == f"missing\n{np.mean(level == 'p'):.0%}"
+    known = level != "p"
+    rare = ~np.isin(level, labels) & known
+    np.testing.assert_allclose(heights[labels.index("4 rarer")], s[rare].mean())
+    axes = result.plot_curves(features=["size", "letter"]).axes
+    assert [ax.get_xlabel() for ax in axes] == ["size", "letter"]
+    line = axes[0].lines[1].get_xydata()
+    assert len(line) <= 60
+    assert len(line) < len(result.curves["size"].t)
+    with pytest.raises(ValueError, match="features='z' is unknown"):
+        result.plot_curves(features=["z"])
+    frame = result.curves["size"].to_frame()
+    assert list(frame.columns) == ["t", "q", "standard_error", "p", "n"]
+    assert np.isnan(frame["t"].iloc[-1])
+
+
+def test_dates_are_shown_as_dates():
+    days = pd.date_range("2013-01-01", periods=300)
+    curve = firmlib.conditional_expected_score(np.arange(300.0), pd.DataFrame({"day": days}), "day")
+    assert curve.t.dtype.kind == "M"
+    drawn = curve.plot()
+    drawn.figure_.canvas.draw()
+    assert "Apr" in [label.get_text() for label in drawn.ax_.get_xticklabels()]

@@ -12,6 +12,7 @@ import re
 import pytest
 
 import firmlib
+from firmlib.strings import DNA
 
 INTRODUCES = re.compile(r"^(?P<names>\**\w+(, \**\w+)*)(?P<kind> : .*)?$")
 PARAMETERS = re.compile(r"\n *Parameters\n *-+\n(.*?)(?=\n *\w+( \w+)?\n *--+\n|\Z)", re.S)
@@ -80,7 +81,7 @@ def stated_values(text):
     after = re.search(r"default (.*)", text)
     for end in range(1, min(len(after[1]) if after else 0, 60) + 1):
         try:
-            value = eval(after[1][:end], {"__builtins__": {}, "slice": slice})
+            value = eval(after[1][:end], {"__builtins__": {}, "slice": slice, "DNA": DNA})
         except (SyntaxError, NameError, TypeError):
             continue
         yield value

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from firmlib import firm
+from firmlib._inference import brown_forsythe, cauchy
 
 
 def two_levels(rng, n=400, difference=0.3):
@@ -20,14 +21,47 @@ def test_for_two_levels_the_test_is_welchs(seed):
 
 
 def test_for_equal_sizes_and_variances_the_statistic_is_that_of_the_analysis_of_variance():
-    levels = np.repeat(np.arange(5.0), 30)
-    noise = np.tile(np.random.default_rng(0).normal(size=30), 5)  # the same in every level
-    s = noise + 0.2 * levels
-    groups = [s[levels == k] for k in range(5)]
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=30)
+    groups = [noise + 0.2 * k for k in range(5)]  # the same variance in every level
+    w, m = np.full(5, 30.0), np.array([g.mean() for g in groups])
+    u = np.full(5, noise.var(ddof=1))
     # all variances equal: both degrees of freedom are those of the plain F
     np.testing.assert_allclose(
-        firm(s, levels[:, None]).pvalues, stats.f_oneway(*groups).pvalue, rtol=1e-10
+        brown_forsythe(w, m - m.mean(), u, w), stats.f_oneway(*groups).pvalue, rtol=1e-10
     )
+
+
+def test_pvalues_are_combined_by_cauchys_rule():
+    p = np.array([[0.01, 0.2, 1e-200, 0.3], [0.04, np.nan, 0.9, 0.3]])
+    together = cauchy(p)
+    exact = stats.cauchy.sf(stats.cauchy.isf([0.01, 0.04]).mean())
+    np.testing.assert_allclose(together, [exact, 0.2, 2e-200, 0.3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("levels", [3, 6])
+def test_of_ordered_levels_merged_ones_are_tested_too(levels):
+    rng = np.random.default_rng(1)
+    f = rng.integers(0, levels, 200)
+    s = 0.2 * f + rng.normal(size=200)
+    halves = [s[f < levels / 2], s[f >= levels / 2]]
+    if levels == 3:
+        middle = (np.cumsum(np.bincount(f)) - np.bincount(f) / 2) / 200
+        halves = [s[middle[f] < 0.5], s[middle[f] >= 0.5]]
+    merged = [stats.ttest_ind(*halves, equal_var=False).pvalue]
+    if levels == 6:
+        middle = (np.cumsum(np.bincount(f)) - np.bincount(f) / 2) / 200
+        quarter = (4 * middle).astype(int)[f]
+        merged.append(_welch([s[quarter == k] for k in range(4)]))
+    merged.append(_welch([s[f == k] for k in range(levels)]))
+    t = np.mean(1 / np.tan(np.pi * np.array(merged)))
+    np.testing.assert_allclose(firm(s, f[:, None]).pvalues, stats.cauchy.sf(t), rtol=1e-9)
+
+
+def _welch(groups):
+    w = np.array([len(g) for g in groups], dtype=float)
+    m = np.array([g.mean() for g in groups]) - np.concatenate(groups).mean()
+    return brown_forsythe(w, m, np.array([g.var(ddof=1) for g in groups]), w)
 
 
 CASES = {

@@ -253,7 +253,6 @@ def test_integer_weights_are_repetition(rng, method, rows):
     assert_same_result(weighted, repeated)
 
 
-@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 @pytest.mark.parametrize("parts", [[0.5, 0.5], [0.1, 0.2, 0.7], [1 / 7] * 7, [0.1] * 10])
 @pytest.mark.parametrize(("method", "rows"), COMBINATIONS)
 @pytest.mark.parametrize("n", [5, 9, 100])  # of 5 rows in 2 bins, one lies on the edge
@@ -263,13 +262,13 @@ def test_a_row_may_be_split_into_parts(n, method, rows, parts):
         np.repeat(S[:n], len(parts)),
         np.repeat(X[:n], len(parts), axis=0),
         sample_weight=np.tile(parts, n),
+        weight_type="count",
         method=method,
         rows=rows,
     )
     assert_same_result(split, firm(S[:n], X[:n], method=method, rows=rows), rtol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 def test_two_rows_in_thirds_are_still_a_pair():
     levels = np.array([[0], [0], [1], [1]])
     whole = firm([0, 1, 3, 5], levels, method="discrete", rows="sample")
@@ -277,6 +276,7 @@ def test_two_rows_in_thirds_are_still_a_pair():
         np.repeat([0, 1, 3, 5], 3),
         np.repeat(levels, 3, axis=0),
         sample_weight=[1 / 3] * 12,
+        weight_type="count",
         method="discrete",
         rows="sample",
     )
@@ -407,7 +407,6 @@ def test_to_frame_keeps_the_order_of_ties():
 # Edges of the numbers
 
 
-@pytest.mark.filterwarnings("ignore:sample_weight holds numbers")
 @pytest.mark.parametrize("value", [0.1, 0.1 + 0.2, 1 / 3, 1e-300, 1e100, -7.7])
 @pytest.mark.parametrize("n", [3, 10, 49, 1000])
 @pytest.mark.parametrize(("method", "rows"), COMBINATIONS)

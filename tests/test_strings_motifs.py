@@ -338,8 +338,8 @@ BAD = {
         r"^motifs\[1\] has length 2, but motifs\[0\]|^motifs\[1\] has length 2",
     ),
     "motifs letters": (
-        lambda: motif_importance(W, ["ACG", "ANG"]),
-        r"^motifs\[1\] has 'N' at position 1",
+        lambda: motif_importance(W, ["ACG", "A-G"]),
+        r"^motifs\[1\] has '-' at position 1; expected A, C, G or T",
     ),
     "motifs too long": (
         lambda: motif_importance(W, ["A" * 41]),

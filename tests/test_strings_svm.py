@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning, NotFittedError, SkipTestWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from firmlib.strings import svm
+from firmlib.strings import DNA, PROTEIN, PositionalWeights, svm, top_motifs
 from firmlib.strings.alphabet import decode, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.svm import WDSClassifier
@@ -191,9 +193,9 @@ def test_check_estimator():
 class TableClassifier(WDSClassifier):
     """Reads a table of floats as DNA, so that the other checks can run."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         X, y = validate_data(self, X, y)
-        return super().fit(np.floor(X).astype(int) % 4, y)
+        return super().fit(np.floor(X).astype(int) % 4, y, sample_weight)
 
     def decision_function(self, X):
         check_is_fitted(self)
@@ -373,3 +375,108 @@ def test_refused_loss_and_length():
     too_many = np.zeros((40_000, 2), dtype=np.uint8)
     with pytest.raises(ValueError, match=r"^the kernel matrix .* would take 11.9 GiB"):
         WDSClassifier(2).fit(too_many, np.arange(40_000) % 2)
+
+
+# Weights of classes and sequences, more classes, probabilities, strands, reads
+
+
+@both_losses
+def test_sample_weight_counts_sequences_so_often(loss):
+    times = np.random.default_rng(0).integers(0, 4, len(Y))
+    weighted = WDSClassifier(3, 1, loss=loss, tol=1e-9).fit(X, Y, times)
+    repeated = WDSClassifier(3, 1, loss=loss, tol=1e-9).fit(np.repeat(X, times, axis=0),
+                                                           np.repeat(Y, times))  # fmt: skip
+    np.testing.assert_allclose(
+        weighted.decision_function(NEW), repeated.decision_function(NEW), atol=1e-5
+    )
+    assert (times[weighted.support_] > 0).all()
+    np.testing.assert_array_equal(weighted.support_vectors_, X[weighted.support_])
+
+
+@both_losses
+def test_class_weight_is_a_sample_weight(loss):
+    Z, labels = X[:60], Y[:60]
+    balanced = WDSClassifier(3, 1, loss=loss, class_weight="balanced").fit(Z, labels)
+    weight = len(labels) / (2 * np.bincount(labels))[labels]
+    by_hand = WDSClassifier(3, 1, loss=loss).fit(Z, labels, weight)
+    np.testing.assert_allclose(
+        balanced.decision_function(NEW), by_hand.decision_function(NEW), atol=1e-9
+    )
+    K = wds_kernel(Z, degree=3, shift=1)
+    svc = SVC(kernel="precomputed", class_weight={0: 5}, tol=1e-9).fit(K, labels)
+    ours = WDSClassifier(3, 1, class_weight={0: 5}, tol=1e-9).fit(Z, labels)
+    np.testing.assert_allclose(
+        ours.decision_function(NEW),
+        svc.decision_function(wds_kernel(NEW, Z, degree=3, shift=1)),
+        atol=1e-6,
+    )
+    with pytest.raises(ValueError, match=r"^sample_weight must not be negative"):
+        WDSClassifier(3).fit(X, Y, -np.ones(len(Y)))
+
+
+def test_more_classes_and_probabilities_by_scikit_learn():
+    seqs, labels = decode(X), np.arange(len(X)) % 3
+    model = OneVsRestClassifier(WDSClassifier(3)).fit(seqs, labels)
+    assert model.predict(seqs[:5]).shape == (5,)
+    assert [estimator.weights_.degree for estimator in model.estimators_] == [3, 3, 3]
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        WDSClassifier(3).fit(seqs, labels)
+    calibrated = CalibratedClassifierCV(WDSClassifier(3), cv=3).fit(seqs, LABELS)
+    p = calibrated.predict_proba(seqs)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert np.mean(calibrated.classes_[p.argmax(axis=1)] == LABELS) > 0.7
+
+
+@both_losses
+def test_both_strands_get_one_score(loss):
+    model = WDSClassifier(3, 2, loss=loss, reverse_complement=True).fit(X, Y)
+    s, other = DNA.reverse_complement(encode(NEW)), encode(NEW)
+    np.testing.assert_allclose(model.decision_function(s), model.decision_function(other))
+    options = {"degree": 3, "shift": 2, "reverse_complement": True}
+    unfolded = model.weights_.score(NEW) / np.sqrt(wds_diagonal(NEW, **options))
+    np.testing.assert_allclose(unfolded + model.intercept_, model.decision_function(NEW))
+    half = encode(X)
+    half[::2] = DNA.reverse_complement(half[::2])  # some were read on the other strand
+    again = WDSClassifier(3, 2, loss=loss, reverse_complement=True).fit(half, Y)
+    np.testing.assert_allclose(
+        again.decision_function(NEW), model.decision_function(NEW), atol=1e-4
+    )
+
+
+@both_losses
+def test_reads(loss):
+    seqs = [seq[: 15 + i % 6] for i, seq in enumerate(decode(X))]
+    seqs[3] = seqs[3][:5] + "nR" + seqs[3][7:]
+    model = WDSClassifier(3, 1, loss=loss, unknown="average", align="left")
+    model.fit(seqs, Y)
+    assert model.n_features_in_ == 20
+    X_aligned = encode(seqs, unknown="average", align="left")
+    np.testing.assert_allclose(
+        model.decision_function(seqs[:4]), model.decision_function(X_aligned)[:4]
+    )
+    options = {"degree": 3, "shift": 1, "unknown": "average"}
+    K = wds_kernel(X_aligned, model.support_vectors_, **options)
+    np.testing.assert_allclose(
+        model.decision_function(seqs), K @ model.dual_coef_ + model.intercept_, atol=1e-10
+    )
+    w = PositionalWeights.from_dual(
+        model.support_vectors_,
+        model.dual_coef_ / np.sqrt(wds_diagonal(model.support_vectors_, **options)),
+        **options,
+    )
+    np.testing.assert_allclose(w.score(NEW), model.weights_.score(NEW))
+    with pytest.raises(ValueError, match=r"^X\[3\] has 'n' at position 5.*unknown='average'"):
+        WDSClassifier(3, align="left").fit(seqs, Y)
+    with pytest.raises(ValueError, match=r"^X\[0\] has length 21, expected at most 20"):
+        model.predict(["A" * 21])
+
+
+def test_proteins():
+    rng = np.random.default_rng(0)
+    P = rng.integers(0, 20, (60, 15))
+    y = np.arange(60) % 2
+    P[y == 1, 5:8] = encode(["KDL"], alphabet=PROTEIN)[0]
+    model = WDSClassifier(3, 1, alphabet=PROTEIN).fit(decode(P, alphabet=PROTEIN), y)
+    assert model.score(P, y) == 1
+    assert top_motifs(model.weights_, 3, 1)[0][:2] == ("KDL", 5)
+    assert clone(model).alphabet == PROTEIN

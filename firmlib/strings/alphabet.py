@@ -1,41 +1,185 @@
-"""DNA as numbers: letters as codes, words as column numbers of a table; and a FASTA reader."""
+"""Sequences as numbers: an alphabet, letters as codes, words as column numbers of a table."""
 
-import gzip
-import zlib
-from collections.abc import Sequence
-from os import PathLike
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_integer
+from firmlib._checks import check_integer, check_option
 
-__all__ = ["LETTERS", "decode", "encode", "index_word", "read_fasta", "word_index"]
+__all__ = [
+    "DNA",
+    "PROTEIN",
+    "RNA",
+    "Alphabet",
+    "decode",
+    "encode",
+    "index_word",
+    "word_index",
+]
 
-LETTERS = "ACGT"
-"""The alphabet; a letter's code is its place."""
-
-MAX_LETTERS = 31
-"""Of a word whose index fits into an int64, with two bits per letter."""
-
-MAX_BYTES = 2**30
-"""Of the text of a FASTA file, unless the caller allows more."""
-
-_BLOCK = 2**20  # bytes of a file read at once
-
-_CODES = np.full(256, 4, dtype=np.uint8)
-for _code, _letter in enumerate(LETTERS):
-    _CODES[[ord(_letter), ord(_letter.lower())]] = _code
+_FOREIGN = 255  # the code of what is no symbol
 
 
-def encode(seqs: Sequence[str] | Sequence[bytes] | ArrayLike, *, name: str = "seqs") -> np.ndarray:
-    """Turn sequences of one length into codes, A, C, G, T = 0..3.
+class Alphabet:
+    """Up to 32 letters, and what else may stand for one of them.
+
+    The code of a symbol is its place: first the `letters`, then the wildcard, then the other
+    ambiguous symbols. Case does not matter. Ready made: `DNA`, `RNA` and `PROTEIN`.
+
+    Parameters
+    ----------
+    letters : str
+        From 2 to 32 of them.
+    wildcard : str, default "?"
+        The symbol that stands for any letter.
+    sets : mapping from a symbol to its letters, optional
+        Other ambiguous symbols, such as ``{"R": "AG"}``; none by default.
+    complement : str, optional
+        The complement of each letter, in their order; by default there is none.
+
+    Attributes
+    ----------
+    letters, wildcard : str
+        As given, in upper case.
+    symbols : str
+        Letters and ambiguous symbols in the order of their codes.
+    members : ndarray of bool, shape (n_symbols, n_letters)
+        Which letters a symbol stands for.
+    complement : ndarray of uint8, shape (n_symbols,), or None
+        Code of each symbol's complement.
+    max_letters : int
+        Of a word whose number fits into an int64.
+
+    Examples
+    --------
+    >>> from firmlib.strings import Alphabet, encode
+    >>> hydrophobic = Alphabet("HP", wildcard="X")
+    >>> encode(["HPPH", "PPHH"], alphabet=hydrophobic)
+    array([[0, 1, 1, 0],
+           [1, 1, 0, 0]], dtype=uint8)
+    """
+
+    def __init__(
+        self,
+        letters: str,
+        *,
+        wildcard: str = "?",
+        sets: Mapping[str, str] | None = None,
+        complement: str | None = None,
+    ) -> None:
+        if not isinstance(letters, str):
+            raise ValueError(f"letters must be a str, got {letters!r}")
+        check_integer("the number of letters", len(letters), 2, 32)
+        stands = {letter: letter for letter in letters} | {wildcard: letters} | dict(sets or {})
+        stands = {symbol.upper(): members.upper() for symbol, members in stands.items()}
+        self.symbols = "".join(stands)
+        self.letters, self.wildcard = letters.upper(), wildcard.upper()
+        if len(self.symbols) != len(letters) + 1 + len(sets or {}) or not self.symbols.isascii():
+            raise ValueError(
+                f"letters={letters!r}, wildcard={wildcard!r} and sets={sets!r} must be "
+                "different ASCII characters, upper and lower case being one"
+            )
+        if not all(members and set(members) <= set(self.letters) for members in stands.values()):
+            raise ValueError(f"sets={sets!r} must give some of the letters {letters!r}")
+        members = [[letter in stands[symbol] for letter in self.letters] for symbol in stands]
+        self.members = np.array(members)
+        self.complement = None if complement is None else self._complements(complement.upper())
+        self.max_letters = max(d for d in range(1, 63) if len(letters) ** d <= 2**62)
+        self._codes = np.full(256, _FOREIGN, dtype=np.uint8)
+        for code, symbol in enumerate(self.symbols):
+            self._codes[[ord(symbol), ord(symbol.lower())]] = code
+
+    def _complements(self, complement: str) -> np.ndarray:
+        if sorted(complement) != sorted(self.letters):
+            raise ValueError(f"complement={complement!r} must hold the letters {self.letters!r}")
+        order = [self.letters.index(letter) for letter in complement]
+        same = (self.members[:, None, order] == self.members[None]).all(axis=2)
+        if not same.any(axis=1).all():
+            symbol = self.symbols[int(np.argmin(same.any(axis=1)))]
+            raise ValueError(f"sets must have a symbol for the complement of {symbol!r}")
+        return same.argmax(axis=1).astype(np.uint8)
+
+    def reverse_complement(self, codes: np.ndarray) -> np.ndarray:
+        """`codes`, shape (n, L), of the other strand, read in its own direction.
+
+        Examples
+        --------
+        >>> from firmlib.strings import DNA, decode, encode
+        >>> decode(DNA.reverse_complement(encode(["GATTACA"])))
+        ['TGTAATC']
+        """
+        if self.complement is None:
+            raise ValueError(f"{self} has no complement; expected DNA, RNA or one that has")
+        return self.complement[codes[:, ::-1]]
+
+    def __len__(self) -> int:
+        """Return the number of letters."""
+        return len(self.letters)
+
+    def __repr__(self) -> str:
+        return f"Alphabet({self.letters!r}, wildcard={self.wildcard!r})"
+
+    def _key(self) -> tuple:
+        strands = None if self.complement is None else self.complement.tobytes()
+        return self.symbols, self.members.tobytes(), strands
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alphabet) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+_IUPAC = {
+    "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC",
+    "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG",
+}  # fmt: skip
+
+DNA = Alphabet("ACGT", wildcard="N", sets=_IUPAC, complement="TGCA")
+"""A, C, G, T; N and the ten other ambiguous letters of IUPAC."""
+
+RNA = Alphabet(
+    "ACGU",
+    wildcard="N",
+    sets={symbol: members.replace("T", "U") for symbol, members in _IUPAC.items()},
+    complement="UGCA",
+)
+"""The same with U in the place of T."""
+
+PROTEIN = Alphabet("ACDEFGHIKLMNPQRSTVWY", wildcard="X", sets={"B": "DN", "J": "IL", "Z": "EQ"})
+"""The twenty amino acids; X for any, B, J and Z for pairs."""
+
+LETTERS = DNA.letters
+
+
+def encode(
+    seqs: Sequence[str] | Sequence[bytes] | ArrayLike,
+    *,
+    alphabet: Alphabet = DNA,
+    unknown: str = "error",
+    align: str | ArrayLike | None = None,
+    length: int | None = None,
+    name: str = "seqs",
+) -> np.ndarray:
+    """Turn sequences of one length into codes; of DNA, A, C, G, T = 0..3.
 
     Parameters
     ----------
     seqs : sequence or array of n str or bytes, or integer array of shape (n, L)
-        Upper or lower case. Integers from 0 to 3 are taken as codes and handed through.
+        Upper or lower case. Integers are taken as codes and handed through.
+    alphabet : Alphabet, default DNA
+        Its letters have the codes from 0 on, its wildcard and ambiguous symbols those after them.
+    unknown : {"error", "average"}, default "error"
+        Whether ambiguous symbols, such as N, are refused or kept. Those kept match nothing in a
+        kernel, and expected scores are averaged over the letters that they stand for.
+    align : {"left", "right"} or n integers, optional
+        Allows sequences of unequal lengths: their first or last letters stand in one column, or
+        the letters at these places (counted from 0 in each sequence). The rest is filled with the
+        wildcard. By default, they must have one length.
+    length : int, optional
+        L, if `align` is "left" or "right"; by default that of the longest sequence.
     name : str, default "seqs"
         What error messages call `seqs`.
 
@@ -45,26 +189,47 @@ def encode(seqs: Sequence[str] | Sequence[bytes] | ArrayLike, *, name: str = "se
 
     Examples
     --------
-    >>> from firmlib.strings.alphabet import encode
+    >>> from firmlib.strings import PROTEIN, decode, encode
     >>> encode(["GATTACA", "acgtacg"])
     array([[2, 0, 3, 3, 0, 1, 0],
            [0, 1, 2, 3, 0, 1, 2]], dtype=uint8)
+    >>> encode(["GNTT", "TT"], unknown="average", align="right")
+    array([[2, 4, 3, 3],
+           [4, 4, 3, 3]], dtype=uint8)
+    >>> encode(["MKV"], alphabet=PROTEIN)
+    array([[10,  8, 17]], dtype=uint8)
     """
+    check_option("unknown", unknown, ("error", "average"))
     if isinstance(seqs, str | bytes):
-        raise ValueError(f"{name}={_short(seqs)} is a single sequence; expected a list of them")
+        raise ValueError(f"{name}={shortened(seqs)} is a single sequence; expected a list of them")
     if isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs):
-        return _encode_words(name, seqs)
-    array = _as_array(name, seqs)
-    if array.dtype.kind in "biufc":
-        return _check_codes(name, array)
-    if array.ndim != 1:
-        raise ValueError(
-            f"{name} must be a list of sequences, got {type(seqs).__name__} of shape {array.shape}"
-        )
-    return _encode_words(name, array.tolist())
+        words: list[Any] = list(seqs)
+    else:
+        array = _as_array(name, seqs)
+        if array.dtype.kind in "biufc":
+            return _check_codes(name, array, alphabet, unknown)
+        if array.ndim != 1:
+            kind = type(seqs).__name__
+            raise ValueError(
+                f"{name} must be a list of sequences, got {kind} of shape {array.shape}"
+            )
+        words = array.tolist()
+    joined, lengths = _join(name, words)
+    codes = alphabet._codes[np.frombuffer(joined, dtype=np.uint8)]
+    bad = codes >= (len(alphabet) if unknown == "error" else _FOREIGN)
+    if bad.any():
+        end = np.cumsum(lengths)
+        i = int(np.searchsorted(end, int(bad.argmax()), side="right"))
+        position = int(bad.argmax() - (end[i] - lengths[i]))
+        letter, known = words[i][position : position + 1], codes[bad.argmax()] < _FOREIGN
+        _refuse(f"{name}[{i}] has {letter!r} at position {position}", alphabet, known)
+    if align is None and length is None:
+        _check_lengths(name, lengths)
+        return codes.reshape(len(words), -1)
+    return _aligned(name, codes, lengths, align, length, alphabet)
 
 
-def _as_array(name: str, seqs: ArrayLike) -> np.ndarray:
+def _as_array(name: str, seqs: object) -> np.ndarray:
     try:
         array = np.asarray(seqs)
     except ValueError as error:
@@ -76,7 +241,8 @@ def _as_array(name: str, seqs: ArrayLike) -> np.ndarray:
     return array
 
 
-def _encode_words(name: str, seqs: list | tuple) -> np.ndarray:
+def _join(name: str, seqs: list) -> tuple[bytes, np.ndarray]:
+    """All letters as bytes, and the lengths."""
     kind = bytes if isinstance(seqs[0], bytes) else str
     for i, seq in enumerate(seqs):
         if not isinstance(seq, kind):
@@ -84,45 +250,89 @@ def _encode_words(name: str, seqs: list | tuple) -> np.ndarray:
                 f"{name}[{i}] is of type {type(seq).__name__}; expected {kind.__name__} throughout"
             )
     lengths = np.fromiter(map(len, seqs), dtype=np.intp, count=len(seqs))
+    joined = b"".join(seqs) if kind is bytes else "".join(seqs).encode("latin-1", "replace")
+    return joined, lengths
+
+
+def _refuse(what: str, alphabet: Alphabet, known: bool, expected: str = "") -> None:
+    *most, last = alphabet.letters
+    wanted = expected or (f"{', '.join(most)} or {last}")
+    hint = (
+        "; to keep ambiguous letters and average over them, say unknown='average'" if known else ""
+    )
+    raise ValueError(f"{what}; expected {wanted}{hint}")
+
+
+def _check_lengths(name: str, lengths: np.ndarray) -> None:
     if lengths[0] == 0:
         raise ValueError(f"{name}[0] is empty; expected at least one letter")
     if (lengths != lengths[0]).any():
         i = int(np.argmax(lengths != lengths[0]))
         raise ValueError(
             f"{name}[{i}] has length {lengths[i]}, but {name}[0] has length {lengths[0]}; "
-            "expected equal lengths"
+            "expected equal lengths, or align='left', 'right' or a place in each sequence"
         )
-    joined = b"".join(seqs) if kind is bytes else "".join(seqs).encode("latin-1", "replace")
-    codes = _CODES[np.frombuffer(joined, dtype=np.uint8)].reshape(len(seqs), -1)
-    if codes.max() > 3:
-        i, position = (int(k) for k in np.unravel_index(np.argmax(codes), codes.shape))
-        letter = seqs[i][position : position + 1]
-        raise ValueError(
-            f"{name}[{i}] has {letter!r} at position {position}; expected A, C, G or T"
-        )
-    return codes
 
 
-def _check_codes(name: str, array: np.ndarray) -> np.ndarray:
+def _aligned(
+    name: str,
+    codes: np.ndarray,
+    lengths: np.ndarray,
+    align: str | ArrayLike | None,
+    length: int | None,
+    alphabet: Alphabet,
+) -> np.ndarray:
+    """Rows filled up with the wildcard."""
+    longest = int(lengths.max())
+    if align is None or isinstance(align, str):
+        check_option("align", align, ("left", "right"))
+        total = longest if length is None else check_integer("length", length, 1)
+        if longest > total:
+            i = int(lengths.argmax())
+            raise ValueError(f"{name}[{i}] has length {longest}, expected at most {total}")
+        start = np.zeros_like(lengths) if align == "left" else total - lengths
+    else:
+        place = np.asarray(align)
+        if place.dtype.kind not in "iu" or place.shape != lengths.shape or length is not None:
+            raise ValueError(
+                f"align must be 'left', 'right' or {len(lengths)} integers (then without length), "
+                f"got {align!r}"
+            )
+        if (place < 0).any() or (place >= lengths).any():
+            i = int(np.argmax((place < 0) | (place >= lengths)))
+            raise ValueError(f"align[{i}]={place[i]} is no place in {name}[{i}] of {lengths[i]}")
+        start, total = place.max() - place, int(place.max() + (lengths - place).max())
+    aligned = np.full((len(lengths), total), len(alphabet), dtype=np.uint8)
+    column = np.arange(total)
+    aligned[(column >= start[:, None]) & (column < (start + lengths)[:, None])] = codes
+    return aligned
+
+
+def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str) -> np.ndarray:
+    last = len(alphabet if unknown == "error" else alphabet.symbols) - 1
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} holds {array.dtype}; expected strings or integer codes 0..3")
+        raise ValueError(f"{name} holds {array.dtype}; expected strings or integer codes 0..{last}")
     if array.ndim != 2:
         raise ValueError(f"{name} must have 2 axes if it holds codes, got shape {array.shape}")
-    if array.min() < 0 or array.max() > 3:
-        i, position = (int(k) for k in np.argwhere((array < 0) | (array > 3))[0])
-        raise ValueError(
-            f"{name}[{i}] has {array[i, position]} at position {position}; expected codes 0..3"
-        )
+    if array.min() < 0 or array.max() > last:
+        i, position = (int(k) for k in np.argwhere((array < 0) | (array > last))[0])
+        code = array[i, position]
+        what = f"{name}[{i}] has {code} at position {position}"
+        _refuse(what, alphabet, last < code < len(alphabet.symbols), f"codes 0..{last}")
     return np.ascontiguousarray(array, dtype=np.uint8)
 
 
-def decode(codes: ArrayLike) -> list[str]:
+def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error") -> list[str]:
     """Turn codes back into strings, the inverse of `encode`.
 
     Parameters
     ----------
     codes : integer array of shape (n, L)
-        From 0 to 3.
+        From 0 to 3 for DNA.
+    alphabet : Alphabet, default DNA
+        That of the codes.
+    unknown : {"error", "average"}, default "error"
+        Whether codes of ambiguous letters are refused.
 
     Returns
     -------
@@ -130,16 +340,17 @@ def decode(codes: ArrayLike) -> list[str]:
 
     Examples
     --------
-    >>> from firmlib.strings.alphabet import decode
+    >>> from firmlib.strings import decode
     >>> decode([[2, 0, 3, 3, 0, 1, 0]])
     ['GATTACA']
     """
-    codes = _check_codes("codes", _as_array("codes", codes))
-    letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)[codes]
-    return letters.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
+    check_option("unknown", unknown, ("error", "average"))
+    codes = _check_codes("codes", _as_array("codes", codes), alphabet, unknown)
+    symbols = np.frombuffer(alphabet.symbols.encode(), dtype=np.uint8)[codes]
+    return symbols.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
 
 
-def word_index(words: Sequence[str] | ArrayLike) -> np.ndarray:
+def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
     """Number words of one length k from AA..A = 0 to TT..T = 4**k - 1, first letter first.
 
     These are the columns of the tables that `poim` and `PositionalWeights.dense` return.
@@ -147,7 +358,9 @@ def word_index(words: Sequence[str] | ArrayLike) -> np.ndarray:
     Parameters
     ----------
     words : sequence of n str, or codes of shape (n, k)
-        Of 1 to 31 letters each.
+        Of 1 to 31 letters each; of 14 at most for proteins.
+    alphabet : Alphabet, default DNA
+        Its number of letters takes the place of 4.
 
     Returns
     -------
@@ -159,20 +372,22 @@ def word_index(words: Sequence[str] | ArrayLike) -> np.ndarray:
     >>> word_index(["AA", "AC", "TT"])
     array([ 0,  1, 15])
     """
-    codes = encode(words, name="words")
-    k = check_integer("the words' length", codes.shape[1], 1, MAX_LETTERS)
-    return windows(codes, k)[:, 0]
+    codes = encode(words, alphabet=alphabet, name="words")
+    k = check_integer("the words' length", codes.shape[1], 1, alphabet.max_letters)
+    return windows(codes, k, len(alphabet))[:, 0]
 
 
-def index_word(index: ArrayLike, k: int) -> list[str]:
+def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[str]:
     """Return the words of k letters that have these numbers, the inverse of `word_index`.
 
     Parameters
     ----------
     index : integer array of shape (n,)
-        From 0 to 4**k - 1.
+        From 0 to 4**k - 1 for DNA.
     k : int
-        Letters in each word, from 1 to 31.
+        Letters in each word, from 1 to 31 for DNA.
+    alphabet : Alphabet, default DNA
+        As in `word_index`.
 
     Returns
     -------
@@ -184,96 +399,47 @@ def index_word(index: ArrayLike, k: int) -> list[str]:
     >>> index_word([0, 1, 15], 2)
     ['AA', 'AC', 'TT']
     """
-    k, index = check_integer("k", k, 1, MAX_LETTERS), np.asarray(index)
+    k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
     if index.dtype.kind not in "iu" or index.ndim != 1 or index.size == 0:
         raise ValueError(
             f"index must be a list of integers, got {index.dtype} of shape {index.shape}"
         )
-    if index.min() < 0 or index.max() >= 4**k:
-        bad = index[(index < 0) | (index >= 4**k)][0]
-        raise ValueError(f"index must be from 0 to {4**k - 1} for words of length {k}, got {bad}")
-    return decode(letters(index, k))
+    n_words = len(alphabet) ** k
+    if index.min() < 0 or index.max() >= n_words:
+        bad = index[(index < 0) | (index >= n_words)][0]
+        raise ValueError(
+            f"index must be from 0 to {n_words - 1} for words of length {k}, got {bad}"
+        )
+    return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
 
 
-def windows(codes: np.ndarray, d: int) -> np.ndarray:
-    """Index of the d letters from each position on, shape (n, L - d + 1); 0 for d = 0."""
+def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
+    """Index of the d letters, of `size` many, from each position on, shape (n, L - d + 1)."""
     n = codes.shape[1] - d + 1
     index = np.zeros((len(codes), n), dtype=np.int64)
     for t in range(d):
-        index = 4 * index + codes[:, t : t + n]
+        index = size * index + codes[:, t : t + n]
     return index
 
 
-def letters(index: np.ndarray, d: int) -> np.ndarray:
-    """Codes of the words of d letters with these indices, shape (n, d)."""
-    return index[:, None] >> 2 * np.arange(d)[::-1] & 3
+def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
+    """Codes of the words of d letters, of `size` many, with these indices, shape (n, d)."""
+    return index[:, None] // size ** np.arange(d)[::-1] % size
 
 
-def read_fasta(path: str | PathLike, *, max_bytes: int = MAX_BYTES) -> tuple[list[str], list[str]]:
-    """Read a FASTA file, plain or gzip.
-
-    Parameters
-    ----------
-    path : path of the file
-        Whether it is compressed is read off its first bytes, not off its name.
-    max_bytes : int, default 2**30
-        How much text it may hold, counted after decompression and while reading: a file that
-        holds more is refused as soon as that is known.
-
-    Returns
-    -------
-    names : list of str
-        What follows the ">" of each record.
-    seqs : list of str
-        Its letters, lines joined; `encode` checks them.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from firmlib.strings.alphabet import read_fasta
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "two.fa")
-    ...     _ = path.write_text(">one\\nGATT\\nACA\\n>two\\nACGTACG\\n")
-    ...     read_fasta(path)
-    (['one', 'two'], ['GATTACA', 'ACGTACG'])
-    """
-    names, parts = [], []
-    for number, line in enumerate(_read_text(path, max_bytes).splitlines(), start=1):
-        line = line.strip()
-        if line.startswith(">"):
-            names.append(line[1:].strip())
-            parts.append([])
-        elif line and not names:
-            raise ValueError(f"{path}: line {number} is {_short(line)}; expected a header '>name'")
-        elif line:
-            parts[-1].append(line)
-    if not names:
-        raise ValueError(f"{path} is empty; expected FASTA records")
-    seqs = ["".join(lines) for lines in parts]
-    if not all(seqs):
-        i = seqs.index("")
-        raise ValueError(f"{path}: record {i} ({names[i]!r}) is empty; expected a sequence")
-    return names, seqs
+def known_runs(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+    """Stretches without unknown letters, those of one place together: rows, offset, their codes."""
+    edge = np.diff(np.pad(codes < size, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    row, start = np.nonzero(edge == 1)
+    stop = np.nonzero(edge == -1)[1]
+    order = np.lexsort([stop, start])
+    last = np.flatnonzero(np.diff(start[order]) | np.diff(stop[order])) + 1
+    for group in np.split(order, last):
+        if group.size:
+            first, end = int(start[group[0]]), int(stop[group[0]])
+            yield row[group], first, codes[row[group], first:end]
 
 
-def _read_text(path: str | PathLike, max_bytes: int) -> str:
-    max_bytes = check_integer("max_bytes", max_bytes, 1)
-    text = bytearray()
-    with Path(path).open("rb") as file:
-        stream = gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
-        try:
-            while len(text) <= max_bytes and (block := stream.read(_BLOCK)):
-                text += block
-            if len(text) <= max_bytes:
-                return text.decode("utf-8-sig")
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is no plain or gzip FASTA file: {error}") from error
-    raise ValueError(
-        f"{path} holds more than max_bytes={max_bytes} bytes of text; if that is meant, raise "
-        "max_bytes"
-    )
-
-
-def _short(text: str | bytes) -> str:
+def shortened(text: str | bytes) -> str:
+    """Show a text in a message, the first of it."""
     return repr(text) if len(text) <= 20 else f"{text[:20]!r}…"

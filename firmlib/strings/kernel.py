@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_memory, check_option
-from firmlib.strings.alphabet import MAX_LETTERS, encode
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
@@ -24,6 +24,9 @@ def wds_kernel(
     shift: int = 0,
     shift_weights: str = "rase",
     normalize: bool = True,
+    reverse_complement: bool = False,
+    alphabet: Alphabet = DNA,
+    unknown: str = "error",
 ) -> np.ndarray:
     """Weighted degree kernel with shifts: how many words two sequences share, and where.
 
@@ -49,7 +52,15 @@ def wds_kernel(
     shift_weights : {"rase", "shogun"}, default "rase"
         delta_s.
     normalize : bool, default True
-        Divide by sqrt(k(x, x) k(y, y)).
+        Divide by sqrt(k(x, x) k(y, y)), the diagonal of the kernel that is asked for; 0 for
+        sequences without a known letter.
+    reverse_complement : bool, default False
+        Take (k(x, y) + k(x, y')) / 2 with y' the reverse complement of y, so that it does not
+        matter which strand was read.
+    alphabet : Alphabet, default DNA
+        With more letters, the longest words are shorter: 14 letters for proteins.
+    unknown : {"error", "average"}, default "error"
+        "average" allows ambiguous letters, as in `encode`; here, they match nothing.
 
     Returns
     -------
@@ -66,43 +77,60 @@ def wds_kernel(
     >>> wds_kernel(["GATTACA"], ["GATTACA", "CATTACA", "TGATTAC"], degree=3, shift=1).round(3)
     array([[1.   , 0.848, 0.297]])
     """
-    X = encode(X, name="X")
+    X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
     symmetric = Y is None
-    Y = X if symmetric else encode(Y, name="Y")
+    Y = X if Y is None else encode(Y, alphabet=alphabet, unknown=unknown, name="Y")
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"Y has sequences of length {Y.shape[1]}, expected that of X, {X.shape[1]}"
         )
-    check_kernel(X.shape[1], degree, shift, shift_weights)
+    check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
     check_memory("the kernel matrix", (len(X), len(Y)))
     K = np.zeros((len(X), len(Y)))
-    for s, delta in enumerate(shift_factors(shift, shift_weights)):
-        x, y, own = _words(X, Y, s, degree)
-        for rows, columns in _tiles(*K.shape, symmetric):
-            common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
-            K[rows, columns] += delta * common
-    K *= 2 / (degree * (degree + 1))
+    strands = [Y, alphabet.reverse_complement(Y)] if reverse_complement else [Y]
+    for strand in strands:
+        for s, delta in enumerate(shift_factors(shift, shift_weights)):
+            x, y, own = _words(X, strand, s, degree, len(alphabet))
+            for rows, columns in _tiles(*K.shape, symmetric):
+                common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
+                K[rows, columns] += delta * common
+    K *= 2 / (degree * (degree + 1) * len(strands))
     if symmetric:
         for rows, columns in _tiles(*K.shape, symmetric):
             K[columns, rows] = K[rows, columns].T
     if normalize:
-        options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
+        options = {
+            "degree": degree,
+            "shift": shift,
+            "shift_weights": shift_weights,
+            "reverse_complement": reverse_complement,
+            "alphabet": alphabet,
+            "unknown": unknown,
+        }
         kx = wds_diagonal(X, **options)
         ky = kx if symmetric else wds_diagonal(Y, **options)
+        kx, ky = (np.where(k > 0, k, 1) for k in (kx, ky))
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)
     return K
 
 
 def wds_diagonal(
-    X: ArrayLike, *, degree: int, shift: int = 0, shift_weights: str = "rase"
+    X: ArrayLike,
+    *,
+    degree: int,
+    shift: int = 0,
+    shift_weights: str = "rase",
+    reverse_complement: bool = False,
+    alphabet: Alphabet = DNA,
+    unknown: str = "error",
 ) -> np.ndarray:
     """Return k(x, x) of every sequence, not normalized.
 
     Parameters
     ----------
     X : n sequences
-    degree, shift, shift_weights
+    degree, shift, shift_weights, reverse_complement, alphabet, unknown
         As in `wds_kernel`.
 
     Returns
@@ -115,14 +143,16 @@ def wds_diagonal(
     >>> wds_diagonal(["GATTACA", "AAAAAAA"], degree=2, shift=1)
     array([7. , 9.5])
     """
-    X = encode(X, name="X")
-    check_kernel(X.shape[1], degree, shift, shift_weights)
+    X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
+    check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
     k = np.zeros(len(X))
-    for s, delta in enumerate(shift_factors(shift, shift_weights)):
-        x, y, own = _words(X, X, s, degree)
-        for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
-            k[rows] += delta * _common_words(x[:, :, rows], y[:, :, rows], own, degree)
-    return k * (2 / (degree * (degree + 1)))
+    strands = [X, alphabet.reverse_complement(X)] if reverse_complement else [X]
+    for strand in strands:
+        for s, delta in enumerate(shift_factors(shift, shift_weights)):
+            x, y, own = _words(X, strand, s, degree, len(alphabet))
+            for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
+                k[rows] += delta * _common_words(x[:, :, rows], y[:, :, rows], own, degree)
+    return k * (2 / (degree * (degree + 1) * len(strands)))
 
 
 def degree_factors(degree: int) -> np.ndarray:
@@ -136,10 +166,12 @@ def shift_factors(shift: int, shift_weights: str) -> np.ndarray:
     return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
 
 
-def check_kernel(length: int, degree: int, shift: int, shift_weights: str) -> None:
+def check_kernel(
+    length: int, degree: int, shift: int, shift_weights: str, alphabet: Alphabet
+) -> None:
     """Raise unless these are parameters of a kernel on sequences of `length` letters."""
     for name, value, low, high, why in (
-        ("degree", degree, 1, MAX_LETTERS, "any sequences"),
+        ("degree", degree, 1, min(31, alphabet.max_letters), "any sequences"),
         ("degree", degree, 1, length, f"sequences of length {length}"),
         ("shift", shift, 0, length - 1, f"sequences of length {length}"),
     ):
@@ -159,17 +191,22 @@ def _tiles(n: int, m: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
 
 
 def _words(
-    X: np.ndarray, Y: np.ndarray, s: int, degree: int
+    X: np.ndarray, Y: np.ndarray, s: int, degree: int, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bits of x[s:] over y[:-s] and of x[:-s] over y[s:], two planes of 64-bit words.
+    """Bits of x[s:] over y[:-s] and of x[:-s] over y[s:], in planes of 64-bit words.
 
-    The bits of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends.
+    The bits of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown
+    letters get one code in x and another in y, so that they agree with nothing.
     """
     overlap = X.shape[1] - s
-    flipped = 3 - X
+    last = size - 1
+    if max(X.max(), Y.max()) > last:
+        X, Y, last = np.minimum(X, size), np.where(last < Y, size + 1, Y), size + 1
+    n_planes = last.bit_length()
+    flipped = 2**n_planes - 1 - X
     pairs = [(flipped[:, s:], Y[:, :overlap]), (flipped[:, :overlap], Y[:, s:])][: 2 if s else 1]
     x, y = (
-        np.concatenate([_planes(part, degree) for part in parts], axis=1)
+        np.concatenate([_planes(part, degree, n_planes) for part in parts], axis=1)
         for parts in zip(*pairs, strict=True)
     )
     own = np.full((len(pairs), x.shape[1] // len(pairs)), 2**64 - 2 ** (degree - 1), np.uint64)
@@ -177,8 +214,8 @@ def _words(
     return x, y, own.reshape(-1, 1)
 
 
-def _planes(codes: np.ndarray, degree: int) -> np.ndarray:
-    """Low and high bits of n sequences in 64-bit words, shape (2, words, n).
+def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:
+    """Bits of n sequences, from low to high, in 64-bit words, shape (n_planes, words, n).
 
     Each word begins with the last degree - 1 letters of the word before, so that no match needs
     to look across.
@@ -186,9 +223,9 @@ def _planes(codes: np.ndarray, degree: int) -> np.ndarray:
     n, length = codes.shape
     step = 65 - degree
     n_words = 1 + max(0, -(-(length - 64) // step))
-    bits = np.zeros((2, n, step * (n_words - 1) + 64), dtype=np.uint8)
-    bits[0, :, :length] = codes & 1
-    bits[1, :, :length] = codes >> 1
+    bits = np.zeros((n_planes, n, step * (n_words - 1) + 64), dtype=np.uint8)
+    for plane, row in enumerate(bits):
+        row[:, :length] = codes >> plane & 1
     windows = sliding_window_view(bits, 64, axis=2)[:, :, ::step]
     words = np.packbits(windows, axis=-1, bitorder="little").view("<u8")[..., 0]
     return np.ascontiguousarray(words.transpose(0, 2, 1), dtype=np.uint64)
@@ -199,7 +236,9 @@ def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) ->
 
     It ends where one of d - 1 letters ends and the letter d - 1 places before matches too.
     """
-    match = (x[0] ^ y[0]) & (x[1] ^ y[1])
+    match = x[0] ^ y[0]
+    for plane in range(1, len(x)):
+        match &= x[plane] ^ y[plane]
     shape = match.shape[1:]
     match = match.reshape(len(own), -1)
     ends = match & own

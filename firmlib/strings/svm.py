@@ -13,12 +13,17 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
+from sklearn.utils import (
+    check_consistent_length,
+    column_or_1d,
+    compute_class_weight,
+    gen_batches,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from firmlib._checks import check_number, check_option
-from firmlib.strings.alphabet import encode
+from firmlib._checks import check_number, check_option, check_weights
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.operator import WDSOperator
 from firmlib.strings.weights import PositionalWeights
@@ -31,12 +36,22 @@ _ROUNDING = 1e-14  # part of the loss that is lost in summing it
 
 
 class WDSClassifier(ClassifierMixin, BaseEstimator):
-    """Support vector classifier for DNA with the weighted degree kernel (with shifts).
+    """Support vector classifier for sequences with the weighted degree kernel (with shifts).
 
     The score is s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with k as in `wds_kernel`; alpha and
     b minimize, with y_i = -1 for the first and +1 for the second class,
 
-        1/2 alpha'K alpha + C sum_i loss(1 - y_i s(x_i)),   loss(t) = max(0, t) or max(0, t)^2.
+        1/2 alpha'K alpha + C sum_i v_i loss(1 - y_i s(x_i)),  loss(t) = max(0, t) or max(0, t)^2,
+
+    where v_i is 1 unless there are weights of classes or of sequences.
+
+    It is for motifs near fixed places: splice sites, promoters, translation starts. For motifs
+    that may stand anywhere, such as those under ChIP peaks, it is the wrong model; bring another
+    and look into it with `fit_surrogate`.
+
+    Probabilities come from scikit-learn's ``CalibratedClassifierCV(WDSClassifier(...))``, more than
+    two classes from its ``OneVsRestClassifier(WDSClassifier(...))``, whose ``estimators_`` each
+    have their `weights_`.
 
     Parameters
     ----------
@@ -46,6 +61,19 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         As in `wds_kernel`.
     C : float, default 1.0
         Weight of the loss.
+    class_weight : dict from class to weight, "balanced" or None, default None
+        As in scikit-learn's `SVC`.
+    reverse_complement : bool, default False
+        Read both strands, as in `wds_kernel`: a sequence and its reverse complement get one score,
+        and `top_motifs` names a motif once.
+    alphabet : Alphabet, optional
+        DNA by default.
+    unknown : {"error", "average"}, default "error"
+        As in `encode`. Unknown letters match nothing in the kernel; to average over them, see
+        ``weights_.score``.
+    align : {"left", "right"}, optional
+        Allows sequences of unequal lengths, as in `encode`; the longest one of `fit` gives the
+        length.
     loss : {"hinge", "squared_hinge"}, default "hinge"
         "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
         "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
@@ -92,7 +120,12 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         *,
         shift_weights: str = "rase",
         normalize: bool = True,
+        reverse_complement: bool = False,
         loss: str = "hinge",
+        class_weight: dict | str | None = None,
+        alphabet: Alphabet | None = None,
+        unknown: str = "error",
+        align: str | None = None,
         tol: float = 1e-6,
         max_iter: int = -1,
         verbose: bool = False,
@@ -102,42 +135,60 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         self.C = C
         self.shift_weights = shift_weights
         self.normalize = normalize
+        self.reverse_complement = reverse_complement
         self.loss = loss
+        self.class_weight = class_weight
+        self.alphabet = alphabet
+        self.unknown = unknown
+        self.align = align
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes."""
-        X, y = encode(X, name="X"), column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        check_classification_targets(y)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes.
+
+        `sample_weight`, n numbers from 0 on, says how much the loss of each counts; 1 by default.
+        """
+        X, labels = self._encode(X), np.asarray(column_or_1d(y, warn=True))
+        check_consistent_length(X, labels)
+        check_classification_targets(labels)
+        weight = check_weights("sample_weight", sample_weight, len(X))
+        rows = np.flatnonzero(weight)
+        X, labels, weight = X[rows], labels[rows], weight[rows]
         check_option("loss", self.loss, ("hinge", "squared_hinge"))
         check_number("C", self.C, 0, above=True)
         check_number("tol", self.tol, 0, above=True)
         if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
             raise ValueError(f"max_iter must be a positive integer or -1, got {self.max_iter!r}")
-        classes, second = np.unique(y, return_inverse=True)
+        classes, second = np.unique(labels, return_inverse=True)
         if len(classes) != 2:
             many = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise ValueError(
                 f"y has {many}, {classes[:5].tolist()}, expected 2. "
-                "Only binary classification is supported."
+                "Only binary classification is supported; for more classes wrap the model in "
+                "sklearn.multiclass.OneVsRestClassifier."
             )
-        names = ("degree", "shift", "shift_weights", "normalize")
+        names = ("degree", "shift", "shift_weights", "normalize", "reverse_complement")
         kernel = {name: getattr(self, name) for name in names}
+        kernel |= {"alphabet": self.alphabet or DNA, "unknown": "average"}
+        weight = weight * compute_class_weight(self.class_weight, classes=classes, y=labels)[second]
         fit = _fit_hinge if self.loss == "hinge" else _fit_squared_hinge
-        alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1, kernel)
+        alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1, weight, kernel)
         self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
-        self.support_ = np.flatnonzero(alpha)
-        self.support_vectors_, self.dual_coef_ = X[self.support_], alpha[self.support_]
+        self.support_ = rows[alpha != 0]
+        self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
         self.__dict__.pop("weights_", None)  # those of the last fit
         return self
+
+    def _encode(self, X: ArrayLike, length: int | None = None) -> np.ndarray:
+        options = {"alphabet": self.alphabet or DNA, "unknown": self.unknown, "align": self.align}
+        return encode(X, length=length if self.align else None, name="X", **options)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """s(x) of every sequence in `X`, in time linear in them and in the support vectors."""
         check_is_fitted(self)
-        X = encode(X, name="X")
+        X = self._encode(X, self.n_features_in_)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has sequences of length {X.shape[1]}, expected {self.n_features_in_} as in fit"
@@ -182,19 +233,23 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_hinge(model: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
+def _fit_hinge(
+    model: WDSClassifier, X: np.ndarray, y: np.ndarray, weight: np.ndarray, kernel: dict
+) -> tuple:
     K = wds_kernel(X, **kernel)
     options = {name: getattr(model, name) for name in ("C", "tol", "max_iter", "verbose")}
-    svc = SVC(kernel="precomputed", **options).fit(K, y)
+    svc = SVC(kernel="precomputed", **options).fit(K, y, weight)
     alpha = np.zeros(len(y))
     alpha[svc.support_] = svc.dual_coef_[0]
     return alpha, float(svc.intercept_[0]), int(svc.n_iter_[0])
 
 
-def _fit_squared_hinge(model: WDSClassifier, X: np.ndarray, y: np.ndarray, kernel: dict) -> tuple:
+def _fit_squared_hinge(
+    model: WDSClassifier, X: np.ndarray, y: np.ndarray, weight: np.ndarray, kernel: dict
+) -> tuple:
     K = WDSOperator(X, **kernel)
     max_iter = 100 if model.max_iter == -1 else model.max_iter
-    options = {"C": model.C, "tol": model.tol, "max_iter": max_iter}
+    options = {"C": model.C * weight, "tol": model.tol, "max_iter": max_iter}
     if not model.verbose:
         return _newton(K.__matmul__, y, **options)
     from tqdm import tqdm
@@ -212,12 +267,12 @@ def _newton(
     K: Callable[[np.ndarray], np.ndarray],
     y: np.ndarray,
     *,
-    C: float,
+    C: np.ndarray,
     tol: float,
     max_iter: int,
     report: Callable[[str], object] = str,
 ) -> tuple[np.ndarray, float, int]:
-    """Minimize 1/2 a'K a + C sum_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
+    """Minimize 1/2 a'K a + sum_i C_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
 
     At the minimum a = 2 C y max(0, 1 - y (K a + b)), whose distance is the error. Newton's step
     ends at a ridge regression on the sequences with a loss.
@@ -235,10 +290,10 @@ def _newton(
             return a, b, n_iter
         if n_iter == max_iter:
             break
-        atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C)
+        atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C.max())
         da = _ridge(K, y, loss > 0, a, C, atol) - a
         Kda = K(da)
-        db = float(np.mean((y - Ka - Kda)[loss > 0])) - b
+        db = float(np.average((y - Ka - Kda)[loss > 0], weights=C[loss > 0])) - b
         t = _line_search(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
         if t == 0:  # the conjugate gradients stopped too early for a descent
             precision /= 10
@@ -256,7 +311,7 @@ def _ridge(
     y: np.ndarray,
     active: np.ndarray,
     a: np.ndarray,
-    C: float,
+    C: np.ndarray,
     atol: float,
 ) -> np.ndarray:
     """Solve (K + I / (2C)) a + b = y and sum(a) = 0 on the active sequences; a = 0 elsewhere.
@@ -270,7 +325,7 @@ def _ridge(
 
     def product(z: np.ndarray) -> np.ndarray:
         out[active] = z = centred(z)
-        return centred(K(out)[active] + z / (2 * C))
+        return centred(K(out)[active] + z / (2 * C[active]))
 
     m = np.count_nonzero(active)
     system = LinearOperator((m, m), matvec=product, dtype=float)  # type: ignore[call-arg]
@@ -280,9 +335,9 @@ def _ridge(
 
 
 def _line_search(
-    y: np.ndarray, C: float, f: np.ndarray, df: np.ndarray, linear: float, quadratic: float
+    y: np.ndarray, C: np.ndarray, f: np.ndarray, df: np.ndarray, linear: float, quadratic: float
 ) -> float:
-    """Part t of a step that lowers t linear + t^2 quadratic / 2 + C sum max(0, 1 - y (f + t df))^2.
+    """Part t of a step that lowers t linear + t^2 quadratic / 2 + sum C max(0, 1 - y (f + t df))^2.
 
     1 if that lowers it enough, or as little as rounding does; else the best; 0 if there is none.
     """
@@ -291,10 +346,10 @@ def _line_search(
         return np.maximum(0, 1 - y * (f + t * df))
 
     def slope(t: float) -> float:
-        return linear + t * quadratic - 2 * C * float(loss(t) @ (y * df))
+        return linear + t * quadratic - 2 * float((C * loss(t)) @ (y * df))
 
-    before = C * np.sum(loss(0) ** 2)
-    change = linear + quadratic / 2 + C * np.sum(loss(1) ** 2) - before
+    before = np.sum(C * loss(0) ** 2)
+    change = linear + quadratic / 2 + np.sum(C * loss(1) ** 2) - before
     if slope(1) <= 0 or change <= _ARMIJO * slope(0) + _ROUNDING * before:
         return 1.0
     return root_scalar(slope, bracket=(0, 1), method="brentq").root if slope(0) < 0 else 0.0

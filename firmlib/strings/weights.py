@@ -11,7 +11,9 @@ from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
-from firmlib.strings.alphabet import MAX_LETTERS, encode, windows
+from firmlib.strings._expected import expected_scores
+from firmlib.strings.alphabet import DNA, Alphabet, encode, known_runs, windows
+from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
 
 __all__ = ["PositionalWeights"]
@@ -45,9 +47,15 @@ class PositionalWeights:
     intercept : float
         b.
     tables : dict
-        w for short words, ``{d: ndarray of shape (L - d + 1, 4**d)}``, none longer than `split`.
+        w for short words, ``{d: ndarray of shape (L - d + 1, a**d)}``, none longer than `split`;
+        a is the number of letters.
     pieces : list of Pieces
         w for longer words, to be smeared along the positions with the factors `smear`.
+    alphabet : Alphabet
+    reverse_complement : bool
+        Whether both strands have one score, so that a motif needs to be named on one only.
+    r2 : float or None
+        Of a surrogate (`fit_surrogate`), how well it foretells the model's scores; else None.
 
     Examples
     --------
@@ -65,12 +73,20 @@ class PositionalWeights:
         *,
         smear: ArrayLike = (1.0,),
         intercept: float = 0.0,
+        alphabet: Alphabet = DNA,
+        reverse_complement: bool = False,
     ) -> None:
         self.length, self.tables, self.pieces = length, tables, list(pieces)
+        self.alphabet, self.reverse_complement = alphabet, reverse_complement
         self.smear = np.asarray(smear)
+        self.r2: float | None = None
         self.intercept = check_number("intercept", intercept)
         self.split = max(tables, default=0)
         self.degree = max([self.split, *(d for piece in self.pieces for d in piece.values)])
+
+    def __repr__(self) -> str:
+        kind = "" if self.r2 is None else f", a surrogate with R² {self.r2:.3f}"
+        return f"PositionalWeights(length={self.length}, degree={self.degree}{kind})"
 
     @classmethod
     def from_dual(
@@ -82,6 +98,9 @@ class PositionalWeights:
         shift: int = 0,
         shift_weights: str = "rase",
         intercept: float = 0.0,
+        reverse_complement: bool = False,
+        alphabet: Alphabet = DNA,
+        unknown: str = "error",
     ) -> Self:
         """Unfold s(x) = sum_i a_i k(x_i, x) + b for the WDS kernel, not normalized.
 
@@ -97,6 +116,8 @@ class PositionalWeights:
             As in `wds_kernel`: they give beta, S and delta.
         intercept : float, default 0.0
             b.
+        reverse_complement, alphabet, unknown
+            As in `wds_kernel`.
 
         Examples
         --------
@@ -105,28 +126,44 @@ class PositionalWeights:
         >>> w.score(["GATT", "GGGG"]).round(3)  # beta is 2/3 and 1/3
         array([1.   , 0.667])
         """
-        X = encode(X, name="X")
+        X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
-        check_kernel(X.shape[1], degree, shift, shift_weights)
+        check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
         used = a != 0 if a.any() else slice(1)  # one sequence at least
         X, a, length = X[used], a[used], X.shape[1]
-        smear = shift_factors(shift, shift_weights)
-        pieces = Pieces(X, 0, {d: b * a for d, b in enumerate(degree_factors(degree), start=1)})
-        folded = cls(length, {}, [pieces], smear=smear, intercept=intercept)
+        if reverse_complement:
+            X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
+        options = {
+            "smear": shift_factors(shift, shift_weights),
+            "intercept": intercept,
+            "alphabet": alphabet,
+            "reverse_complement": reverse_complement,
+        }
+        beta = degree_factors(degree)
+        pieces = [
+            Pieces(run, offset, {d: beta[d - 1] * a[rows] for d in range(1, most + 1)})
+            for rows, offset, run in known_runs(X, len(alphabet))
+            for most in [min(degree, run.shape[1])]
+        ]
+        folded = cls(length, {}, pieces, **options)
         most = min(DENSE_ENTRIES, 4 * X.size * (2 * shift + 1))
-        short = [d for d in range(1, min(degree, 12) + 1) if (length - d + 1) * 4**d <= most]
+        size = len(alphabet)
+        short = [d for d in range(1, degree + 1) if (length - d + 1) * size**d <= most]
         tables = {d: folded.columns(d) for d in short}
-        rest = {d: value for d, value in pieces.values.items() if d not in tables}
-        pieces = [Pieces(X, 0, rest)] if rest else []
-        return cls(length, tables, pieces, smear=smear, intercept=intercept)
+        return cls(length, tables, folded.part(len(short) + 1, degree).pieces, **options)
 
     @classmethod
     def from_dict(
-        cls, weights: Mapping[tuple[str, int], float], length: int, *, intercept: float = 0.0
+        cls,
+        weights: Mapping[tuple[str, int], float],
+        length: int,
+        *,
+        intercept: float = 0.0,
+        alphabet: Alphabet = DNA,
     ) -> Self:
         """Take single `weights`, ``{(word, position): weight}``, of sequences of `length` letters.
 
-        `intercept`, 0 by default, is b.
+        `intercept`, 0 by default, is b; `alphabet` is DNA by default.
         """
         length = check_integer("length", length, 1)
         if not weights:
@@ -135,34 +172,44 @@ class PositionalWeights:
         for key in weights:
             if not (isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str)):
                 raise ValueError(f"weights has the key {key!r}, expected (word, position)")
-            d = check_integer(f"the length of {key[0]!r}", len(key[0]), 1, min(MAX_LETTERS, length))
+            most = min(alphabet.max_letters, length)
+            d = check_integer(f"the length of {key[0]!r}", len(key[0]), 1, most)
             check_integer(f"the position of {key[0]!r}", key[1], 0, length - d)
         pieces = []
         entries = sorted((len(y), i, y, w) for (y, i), w in zip(weights, values, strict=True))
         for (d, offset), group in groupby(entries, key=lambda entry: entry[:2]):
             _, _, word, value = zip(*group, strict=True)
-            pieces.append(Pieces(encode(word, name="weights"), offset, {d: np.array(value)}))
-        return cls(length, {}, pieces, intercept=intercept)
+            codes = encode(word, alphabet=alphabet, name="weights")
+            pieces.append(Pieces(codes, offset, {d: np.array(value)}))
+        return cls(length, {}, pieces, intercept=intercept, alphabet=alphabet)
 
     @classmethod
-    def from_tables(cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0) -> Self:
-        """Take dense `tables`, ``{k: array of shape (L - k + 1, 4**k)}``, as `dense` gives them.
+    def from_tables(
+        cls,
+        tables: Mapping[int, ArrayLike],
+        *,
+        intercept: float = 0.0,
+        alphabet: Alphabet = DNA,
+    ) -> Self:
+        """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them.
 
-        `intercept`, 0 by default, is b.
+        `intercept`, 0 by default, is b; `alphabet`, DNA by default, has a letters.
         """
+        a = len(alphabet)
         if not tables:
-            raise ValueError("tables is empty; expected {k: array of shape (L - k + 1, 4**k)}")
+            raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
+        most = _longest_table(alphabet)
         length = min(
-            np.shape(table)[0] + check_integer("k", k, 1, 12) - 1 for k, table in tables.items()
+            np.shape(table)[0] + check_integer("k", k, 1, most) - 1 for k, table in tables.items()
         )
         checked = {
-            k: check_array(f"tables[{k}]", table, 2, (length - k + 1, 4**k))
+            k: check_array(f"tables[{k}]", table, 2, (length - k + 1, a**k))
             for k, table in tables.items()
         }
-        return cls(length, checked, intercept=intercept)
+        return cls(length, checked, intercept=intercept, alphabet=alphabet)
 
     def dense(self, k: int) -> np.ndarray:
-        """w_{y,i} for all words of length `k` <= 12, shape (L - k + 1, 4**k).
+        """w_{y,i} for all words of length `k`, shape (L - k + 1, a**k), up to 4**12 words.
 
         Examples
         --------
@@ -171,19 +218,20 @@ class PositionalWeights:
         array([[0., 0., 0., 0.],
                [0., 2., 0., 0.]])
         """
-        k = check_integer("k", k, 1, min(12, self.length))
-        check_memory("the table of weights", (self.length - k + 1, 4**k))
+        k = check_integer("k", k, 1, min(_longest_table(self.alphabet), self.length))
+        check_memory("the table of weights", (self.length - k + 1, len(self.alphabet) ** k))
         return np.array(self.columns(k))
 
     def columns(self, d: int, codes: np.ndarray | None = None) -> np.ndarray:
         """w_{y,i} for words of length `d`: those with `codes`, distinct and sorted, or all."""
         if d in self.tables:
             return self.tables[d] if codes is None else self.tables[d][:, codes]
-        n, m = self.length - d + 1, 4**d if codes is None else len(codes)
+        size = len(self.alphabet)
+        n, m = self.length - d + 1, size**d if codes is None else len(codes)
         w = np.zeros((n, m))
         for letters, offset, values in (piece for piece in self.pieces if d in piece.values):
             for rows in gen_batches(len(letters), _BATCH):
-                row, start, column = find(windows(letters[rows], d), codes)
+                row, start, column = find(windows(letters[rows], d, size), codes)
                 np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
         if len(self.smear) == 1:
             return w
@@ -197,13 +245,15 @@ class PositionalWeights:
             for codes, offset, values in self.pieces
         ]
         pieces = [piece for piece in pieces if piece.values]
-        return type(self)(self.length, tables, pieces, smear=self.smear)
+        return type(self)(self.length, tables, pieces, smear=self.smear, alphabet=self.alphabet)
 
     def at(self, d: int, position: np.ndarray, code: np.ndarray) -> np.ndarray:
         """w_{y,i} for words of length `d` one by one; `position` is broadcast to `code`."""
         if d in self.tables:
             return self.tables[d][position, code]
-        known = [windows(piece.codes, d).ravel() for piece in self.pieces if d in piece.values]
+        size = len(self.alphabet)
+        pieces = [piece for piece in self.pieces if d in piece.values]
+        known = [windows(piece.codes, d, size).ravel() for piece in pieces]
         known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
         *where, which = find(code, known)
         codes, column = np.unique(known[which], return_inverse=True)
@@ -211,17 +261,48 @@ class PositionalWeights:
         w[*where] = self.columns(d, codes)[np.broadcast_to(position, code.shape)[*where], column]
         return w
 
-    def score(self, X: Sequence[str] | ArrayLike) -> np.ndarray:
-        """s(x) for each sequence in `X`, shape (n,)."""
-        X = encode(X, name="X")
+    def score(
+        self,
+        X: Sequence[str] | ArrayLike,
+        background: Background | None = None,
+        *,
+        unknown: str = "error",
+    ) -> np.ndarray:
+        """s(x) for each sequence in `X`, shape (n,).
+
+        With `unknown` = "average" ("error" by default), ambiguous letters are allowed, and the
+        result is E[s(X) | the letters that are known], exactly, over `background`, uniform by
+        default.
+
+        Examples
+        --------
+        >>> from firmlib.strings.weights import PositionalWeights
+        >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
+        >>> w.score(["GATTNCA", "GRTCACA"], unknown="average")
+        array([1.125, 0.5  ])
+        """
+        size = len(self.alphabet)
+        X = encode(X, alphabet=self.alphabet, unknown=unknown, name="X")
         if X.shape[1] != self.length:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
         s = np.full(len(X), self.intercept)
+        known = X.max(axis=1) < size
+        if not known.any():
+            return s + expected_scores(self, X, background)
+        clean, total = X[known], np.zeros(np.count_nonzero(known))
         for d in range(1, self.degree + 1):
-            for rows in gen_batches(len(X), _BATCH):
-                code = windows(X[rows], d)
-                s[rows] += self.at(d, np.arange(code.shape[1]), code).sum(axis=1)
+            for rows in gen_batches(len(clean), _BATCH):
+                code = windows(clean[rows], d, size)
+                total[rows] += self.at(d, np.arange(code.shape[1]), code).sum(axis=1)
+        s[known] += total
+        if not known.all():
+            s[~known] += expected_scores(self, X[~known], background)
         return s
+
+
+def _longest_table(alphabet: Alphabet) -> int:
+    """Letters in the words of a table of at most 4**12 columns."""
+    return max(d for d in range(1, 25) if len(alphabet) ** d <= 4**12)
 
 
 def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:

@@ -1,0 +1,157 @@
+"""How sure an estimate is: the variance of V = Var[q_f(f(X))], its test and its interval.
+
+Bins are on the first axis, features on the last. A bin has the weight w, the mean m of centred
+scores, the variance u / w of that mean, and n effective rows; if weights count rows, n = w and u
+is the variance of the scores in the bin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import special
+
+SHARE, ROWS_THAT_DECIDE = 0.25, 10  # a note says where so few rows have that share of the error
+_EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
+_UNSURE = 0.99  # p-values beyond it would outweigh others when combined
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate:
+    """What is known of one feature (numbers) or of several (arrays with one entry per feature).
+
+    variance : V = Var[q_f(f(X))], which can fall below 0 in a sample.
+    error : of the variance.
+    pvalue : of the test that the variance is 0.
+    slope, rest : the squared error is about slope times the variance, plus rest.
+    skewness : of the estimate.
+    sign : -1 where q_f falls with f on the whole, else 1.
+    heavy : 1 where a handful of rows decides how large the error is.
+    """
+
+    variance: Any
+    error: Any
+    pvalue: Any
+    slope: Any = 0.0
+    rest: Any = 0.0
+    skewness: Any = 0.0
+    sign: Any = 1.0
+    heavy: Any = 0.0
+
+    @classmethod
+    def empty(cls, m: int) -> Self:
+        """Return room for `m` features."""
+        return cls(**{name: np.zeros(m) for name in cls.__dataclass_fields__})
+
+    def put(self, where: Any, other: Estimate) -> None:
+        """Take over what is known of other features, at these places."""
+        for name in self.__dataclass_fields__:
+            getattr(self, name)[where] = getattr(other, name)
+
+    def interval(self, confidence_level: float, comparisons: int = 1) -> tuple[Any, Any]:
+        """Return the ends of a score interval of Q = sqrt(V), with Hall's shift.
+
+        V is inside if (estimate - V)^2 <= z^2 (slope V + rest); both ends move by
+        (2 z^2 + 1) / 6 times skewness times error if V is clear of 0 (P. Hall, Journal of the
+        Royal Statistical Society B 54(1), 1992). Where the test does not reject, 0 is inside.
+        With `comparisons`, all of so many intervals hold together (Bonferroni).
+        """
+        alpha = (1 - confidence_level) / comparisons
+        z = special.ndtri(1 - alpha / 2)
+        V, a = self.variance, self.slope
+        half = z * np.sqrt(a * np.maximum(V, 0) + self.rest + z**2 * a**2 / 4)
+        shift = self.skewness * self.error * (2 * z**2 + 1) / 6 * (self.error < V / 2)
+        middle = V + z**2 * a / 2 + shift
+        known = np.isnan(self.pvalue)  # of a population
+        low = np.where((self.pvalue <= alpha) | known, np.minimum(middle - half, V), 0.0)
+        high = np.maximum(middle + half, V)
+        return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(high, 0))
+
+
+class Uncertainty(NamedTuple):
+    """The error of V, its two parts, the skewness of V, and where few rows decide."""
+
+    error: np.ndarray
+    slope: np.ndarray
+    rest: np.ndarray
+    skewness: np.ndarray
+    heavy: np.ndarray
+
+
+class Influence(NamedTuple):
+    """Sums over units of squares and cubes of psi summed up in each; are there such `units`?"""
+
+    squares: Any
+    cubes: Any
+    units: Any
+
+
+def uncertainty(
+    w: np.ndarray,
+    m: np.ndarray,
+    u: np.ndarray,
+    n: np.ndarray,
+    tilt: np.ndarray | float,
+    cubes: np.ndarray | None,
+    known: Influence | None,
+) -> Uncertainty:
+    """Return that of V, by its influence function psi = 2 (s - mu)(q - mu) - (q - mu)^2 - V.
+
+    Var(psi) = 4 E[v q^2] + Var(q^2) for centred q. The noise in m_b^2 is taken off; where q = 0
+    there remains the variance 2 sum_b u_b^2 / W^2 of a U-statistic of second order. `tilt` is the
+    sum of w^2 (r - m) in each bin, `cubes` that of w (r - m)^3. With several rows per unit the
+    sums of psi by unit are `known`, and replace the two terms.
+    """
+    W, k = w.sum(axis=0), w / np.maximum(n, _EMPTY)
+    vv = (u**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
+    away = m**2 - (w * m**2).sum(axis=0) / W
+    noise = 4 * w * u * m**2
+    bends = w * k * away**2 + 4 * m * away * tilt
+    slope, bend = noise.sum(axis=0), np.maximum(bends.sum(axis=0), 0)
+    squares = np.maximum(slope + bend, _EMPTY)
+    cubed = None if cubes is None else (8 * m**3 * cubes + 3 * noise * away + w * away**3).sum(0)
+    if known is not None:
+        factor, cubed = known.squares / squares, known.cubes
+        slope, bend, squares = slope * factor, bend * factor, np.maximum(known.squares, _EMPTY)
+    signal = np.maximum((w * m**2).sum(axis=0), _EMPTY)
+    return Uncertainty(
+        error=np.sqrt(np.maximum(slope - 4 * vv, 0) + bend + 2 * vv) / W,
+        slope=slope / signal / W,
+        rest=(bend + 2 * vv) / W**2,
+        skewness=np.zeros_like(W) if cubed is None else cubed / squares / np.sqrt(squares),
+        heavy=((noise + bends > SHARE * squares) & (n < ROWS_THAT_DECIDE)).any(axis=0) * 1.0,
+    )
+
+
+def brown_forsythe(w: np.ndarray, m: np.ndarray, u: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Test that all q are equal where the bins' variances need not be.
+
+    F = sum_b w_b m_b^2 / sum_b (1 - p_b) u_b, with degrees of freedom by two moments.
+
+    M. B. Brown, A. B. Forsythe. Technometrics 16(1), 1974. D. V. Mehrotra. Communications in
+    Statistics – Simulation and Computation 26(3), 1997.
+    """
+    p, signal = w / w.sum(axis=0), (w * m**2).sum(axis=0)
+    noise = ((1 - p) * u).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no noise: any difference is real
+        df1 = noise**2 / (
+            (u**2).sum(axis=0) + (p * u).sum(axis=0) ** 2 - 2 * (p * u**2).sum(axis=0)
+        )
+        df2 = noise**2 / (((1 - p) * u) ** 2 / np.maximum(n - 1, 1)).sum(axis=0)
+        pvalue = special.fdtrc(df1, df2, signal / noise)
+    return np.where(noise > 0, pvalue, np.where(signal > 0, 0.0, 1.0))
+
+
+def cauchy(pvalues: np.ndarray) -> np.ndarray:
+    """Combine p-values of tests that may depend on each other (first axis; nan is no test).
+
+    Y. Liu, J. Xie. Journal of the American Statistical Association 115(529), 2020.
+    """
+    there = ~np.isnan(pvalues)
+    one = there.sum(axis=0) <= 1
+    p = np.minimum(np.where(there, pvalues, 0.5), _UNSURE)
+    with np.errstate(divide="ignore", over="ignore"):  # a p-value of 0
+        t = np.where(there, 1 / np.tan(np.pi * p), 0.0).sum(axis=0) / there.sum(axis=0)
+    return np.where(one, np.nanmax(pvalues, axis=0), np.arctan2(1, t) / np.pi)

@@ -1,0 +1,122 @@
+"""Is one feature more important than another? Differences of V = Var[q_f(f(X))] on the same rows.
+
+Both estimates move together with the rows, so their difference is surer than either: its error
+comes from the influence functions of both, row by row. The row's own score is left out of the
+mean of its bin, or noise would seem to be effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from firmlib._checks import check_memory
+from firmlib._columns import Column
+from firmlib._data import Data
+from firmlib._moments import Slope, Tally
+from firmlib._spread import EMPTY, spread
+
+_LEAST = 0.25  # share of the variance of a difference that is left when its noise is taken off
+
+
+class Kept(NamedTuple):
+    """What a result keeps to compare features: the table and the scores (not copied), and bins."""
+
+    data: Data
+    functions: Sequence[Any]
+    sources: Sequence[Tally | Slope | None]
+
+    def influences(self, which: Sequence[int], names: Sequence[str]) -> tuple[Any, np.ndarray]:
+        """Return psi of the units (rows of the table) and vv of some features (columns).
+
+        psi = 2 r q - q^2 + u_b / (w_b - own w), where q is the mean of the others in the bin, and
+        vv the share of noise in its square.
+        """
+        scores = self.data.scores
+        n = len(scores.r) if scores.unit is None else int(scores.unit.max()) + 1
+        check_memory("influences", (n, len(which)))
+        psi, vv = np.empty((n, len(which))), np.zeros(len(which))
+        for k, j in enumerate(which):
+            source, column = self.sources[j], self.functions[j](self.data.table)
+            dropped = source is not None and source.missing > 0 and self.data.missing == "drop"
+            if source is None or dropped or not isinstance(column, Column):
+                raise ValueError(
+                    f"feature {names[j]!r} cannot be compared: expected no group of columns, and "
+                    "no rows left out because it is missing"
+                )
+            one, vv[k] = self._one(source, column.dense(len(scores.r)))
+            one = one - scores.w @ one / scores.w.sum()
+            if scores.unit is not None:
+                psi[:, k] = np.bincount(scores.unit, scores.w * one)
+            else:
+                psi[:, k] = (np.sqrt(scores.w) if scores.parts.ww is None else scores.w) * one
+        return psi / scores.w.sum(), vv / scores.w.sum() ** 2
+
+    def _one(self, source: Tally | Slope, f: np.ndarray) -> tuple[np.ndarray, float]:
+        scores = self.data.scores
+        r, w = scores.r, scores.w
+        if isinstance(source, Slope):
+            x = (f - source.centre) / source.unit
+            return (2 * r - source.beta * x) * source.beta * x, 0.0
+        index, sums = source.bins.index(f), source.sums
+        own_w, own_wr = np.ones(len(r)), r
+        if scores.unit is not None:
+            part = np.unique(index * len(r) + scores.unit, return_inverse=True)[1]
+            own_w, own_wr = (np.bincount(part, a)[part] for a in (w, w * r))
+        elif scores.parts.ww is not None:
+            own_w, own_wr = w, w * r
+        found = spread(sums, "sample", source.total)
+        others = sums.w[index] - own_w
+        alone = others <= 1e-9 * sums.w[index]
+        others = np.where(alone, 1.0, others)
+        q = np.where(alone, 0.0, (sums.wr[index] - own_wr) / others)
+        psi = (2 * r - q) * q + np.where(alone, 0.0, found.u[index] / others)
+        n = sums.w**2 / np.maximum(sums.pairs[0], EMPTY)
+        return psi, float((found.u**2 * np.maximum(n - 1, 1) / (n + 1)).sum())
+
+
+def difference_error(squares: Any, noise: Any) -> Any:
+    """Return the error of V_A - V_B: from the sum of (psi_A - psi_B)^2 and vv_A + vv_B."""
+    return np.sqrt(np.maximum(squares - 2 * noise, _LEAST * squares))
+
+
+def differences(V: np.ndarray, V_other: np.ndarray, error: Any, level: float) -> dict[str, Any]:
+    """Return Q_A - Q_B with error, interval and p-value, from V_A, V_B and the error of V_A - V_B.
+
+    V_A - V_B = (Q_A - Q_B)(Q_A + Q_B), and the test is that of V_A = V_B.
+    """
+    Q, other = (np.sqrt(np.maximum(v, 0)) for v in (V, V_other))
+    error = np.asarray(error, dtype=float)
+    size = np.maximum(np.maximum(Q + other, np.sqrt(error)), 1e-300)
+    z = np.divide(V - V_other, error, out=np.zeros_like(error), where=error > 0)
+    z = np.where((error == 0) & (V_other != V), np.inf, np.abs(z))
+    margin = special.ndtri((1 + level) / 2) * error / size
+    return {
+        "difference": Q - other,
+        "standard_error": error / size,
+        "ci_low": Q - other - margin,
+        "ci_high": Q - other + margin,
+        "pvalue": 2 * special.ndtr(-z),
+    }
+
+
+def holm(pvalues: np.ndarray) -> np.ndarray:
+    """Return p-values adjusted so that no true hypothesis at all is rejected (S. Holm, 1979)."""
+    return _stepped(pvalues, lambda p, m: np.maximum.accumulate(p * np.arange(m, 0, -1)))
+
+
+def benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
+    """Return p-values adjusted for the share of true hypotheses among the rejected ones (1995)."""
+    return _stepped(
+        pvalues, lambda p, m: np.minimum.accumulate((p * m / np.arange(1, m + 1))[::-1])[::-1]
+    )
+
+
+def _stepped(pvalues: np.ndarray, adjusted: Any) -> np.ndarray:
+    order = np.argsort(pvalues, kind="stable")
+    out = np.empty(len(pvalues))
+    out[order] = np.minimum(adjusted(pvalues[order], len(order)), 1.0)
+    return out

@@ -1,0 +1,252 @@
+"""The variance of q_f from sums in bins (Definition 2), with what a test and an error need.
+
+Bins are on the first axis of all arrays, features on the last ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from firmlib._inference import Estimate, Influence, brown_forsythe, cauchy, uncertainty
+
+EMPTY = 1e-300
+"""Divides where a bin has no rows; the quotient is not used."""
+
+_PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
+_ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
+_LINE = 8  # rows from which a bin has a line
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of each bin, or over all rows; None where they are not needed.
+
+    w, wr, wrr : of w, w r and w r^2, for the scores minus their mean r.
+    wf : of w f.
+    ww, wwr, wwrr : of w_i w_j, w_i w_j r_j and w_i w_j r_i r_j over all pairs of rows, equal or
+        not, of the same unit. A unit is a row, or what belongs together. None if weights count
+        rows: k rows are k units, and these sums are the first three.
+    wrrr : of w r^3.
+    wgg, wgr : of w g^2 and w g r, where g is f minus the first value of the bin.
+    """
+
+    w: np.ndarray
+    wr: np.ndarray
+    wrr: np.ndarray
+    wf: Any = None
+    ww: Any = None
+    wwr: Any = None
+    wwrr: Any = None
+    wrrr: Any = None
+    wgg: Any = None
+    wgr: Any = None
+
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sums over pairs of rows of the same unit."""
+        if self.ww is None or self.wwr is None or self.wwrr is None:
+            return self.w, self.wr, self.wrr
+        return self.ww, self.wwr, self.wwrr
+
+    def each(self, change: Callable[[np.ndarray], np.ndarray]) -> Self:
+        """Return what a function makes of each of the sums."""
+        return self._make(None if sums is None else change(sums) for sums in self)
+
+    def plus(self, other: Sums) -> Self:
+        """Return the sums over the rows of both, as far as both have them."""
+        if (self.ww is None) != (other.ww is None):  # one part has no weights
+            ww, wwr, wwrr = self.pairs
+            self = self._replace(ww=ww, wwr=wwr, wwrr=wwrr)
+            ww, wwr, wwrr = other.pairs
+            other = other._replace(ww=ww, wwr=wwr, wwrr=wwrr)
+        parts = zip(self, other, strict=True)
+        return self._make(None if a is None or b is None else a + b for a, b in parts)
+
+    def shifted(self, d: Any, first: np.ndarray | None = None) -> Self:
+        """Return the sums with r + d instead of r; without lines if no `first` values are given."""
+        w, wr, wrr = self.w, self.wr, self.wrr
+        moved = self._replace(wr=wr + d * w, wrr=wrr + d * (2 * wr + d * w))
+        if self.ww is not None and self.wwr is not None:
+            wwrr = self.wwrr + d * (2 * self.wwr + d * self.ww)
+            moved = moved._replace(wwr=self.wwr + d * self.ww, wwrr=wwrr)
+        if self.wrrr is not None:
+            moved = moved._replace(wrrr=self.wrrr + d * (3 * wrr + d * (3 * wr + d * w)))
+        if first is None or self.wgr is None or self.wf is None:
+            return moved._replace(wgr=None, wgg=None)
+        return moved._replace(wgr=self.wgr + d * (self.wf - first * w))
+
+    def divided(self, sd: float) -> Self:
+        """Return the sums with r / sd instead of r."""
+        powers = (name.count("r") for name in self._fields)
+        parts = zip(self, powers, strict=True)
+        return self._make(None if a is None else a / sd**power for a, power in parts)
+
+    def coarse(self) -> Self:
+        """Return the sums without those for lines and skewness."""
+        return self._replace(wrrr=None, wgg=None, wgr=None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Spread:
+    """Means m in bins with their variances u / w; V = Var[q_f(f(X))], its error and its test."""
+
+    m: np.ndarray
+    u: np.ndarray
+    variance: np.ndarray
+    pvalue: np.ndarray
+    uncertainty: Any = None
+
+    def estimate(self, sign: np.ndarray) -> Estimate:
+        """Return what is said of the features, without the bins."""
+        more = self.uncertainty._asdict() if self.uncertainty else {"error": 0.0}
+        return Estimate(variance=self.variance, pvalue=self.pvalue, sign=sign, **more)
+
+
+def spread(
+    sums: Sums,
+    rows: str,
+    total: Sums | None = None,
+    first: np.ndarray | None = None,
+    ordered: np.ndarray | bool = True,
+    known: Influence | None = None,
+) -> Spread:
+    """Return how far the means differ between bins (first axis), for features on the last axes.
+
+    From a sample by the within-bin U-statistic: the mean of w_i w_j r_i r_j over pairs of rows
+    of different units within a bin, over that of w_i w_j, estimates q_f(t)^2 without bias, and
+    the same over all pairs estimates the squared mean. With the weights W in total,
+
+        V = sum_b p_b (m_b^2 - e_b) + e,  e_b = (wwrr_b - m_b^2 ww_b) / (w_b^2 - ww_b),
+
+    and e the same of all rows. For a population, V is the sum of p_b m_b^2 alone, without error.
+    """
+    w, W = sums.w, sums.w.sum(axis=0)
+    some = np.maximum(w, EMPTY)
+    centre = sums.wr.sum(axis=0) / W
+    flat = ((w > 0).sum(axis=0) == 1) | (sums.wrr.sum(axis=0) == 0)
+    m = np.where((w > 0) & ~flat, sums.wr / some - centre, 0.0)
+    between = (w * m**2).sum(axis=0) / W
+    if rows == "population":
+        return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)
+    ww, wwr, wwrr = sums.shifted(-centre).pairs
+    e, u, n = _noise(sums, m, wwr, wwrr)
+    e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
+    total = sums.each(lambda a: a.sum(axis=0)) if total is None else total
+    all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
+    e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
+    variance = between - (w * e).sum(axis=0) / W + e_total
+    if sums.wgg is not None and first is not None:
+        variance = variance + np.where(flat, 0.0, _gated_line(sums, first, n))
+    rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
+    variance = np.where(np.abs(variance) > rounded, variance, 0.0)
+    cubes = sums.wrrr if sums.ww is None else None  # weights of sampling would need w^3 r^3
+    if cubes is not None:
+        mean = sums.wr / some
+        cubes = cubes - mean * (3 * sums.wrr - mean * (3 * sums.wr - mean * w))
+    return Spread(
+        m=m,
+        u=u,
+        variance=variance,
+        pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
+        uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known),
+    )
+
+
+def paired_bins(sums: Sums) -> np.ndarray:
+    """Return which bins have rows of two units."""
+    if sums.ww is None:
+        return sums.w > _PAIR
+    return sums.w**2 > (1 + 1e-9) * sums.ww
+
+
+def _noise(
+    sums: Sums, m: np.ndarray, wwr: np.ndarray, wwrr: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return e_b, the unbiased u_b = w_b Var(m_b), and the effective rows w^2 / ww of the bins.
+
+    Lone rows borrow the pooled variance v = u w / ww of a row.
+    """
+    w, ww = sums.w, sums.pairs[0]
+    paired = paired_bins(sums)
+    n = np.where(w > 0, w**2 / np.maximum(ww, EMPTY), 0.0)
+    pairs = np.where(paired, w**2 - ww, 1.0)
+    squares = wwrr - m * (2 * wwr - m * ww)  # of w (r - m)
+    squares = np.where(squares > _ROUNDED * wwrr.sum(axis=0), squares, 0.0)
+    u = squares * w / pairs
+    df = np.where(paired, n - 1, 0.0)
+    k = ww / np.maximum(w, EMPTY)
+    pooled = (df * u / np.maximum(k, EMPTY)).sum(axis=0) / np.maximum(df.sum(axis=0), EMPTY)
+    u = np.where(paired, u, pooled * k)
+    e = u / np.maximum(w, EMPTY)
+    if sums.ww is not None:
+        e = np.where(paired, (wwrr - m**2 * ww) / pairs, e)
+    return e, u, n
+
+
+def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return what a line within each bin explains, in so far as it stands out from noise.
+
+    In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)). Their sum C counts by 1 - 2 / t^2, where
+    t is C over its own error: that from the c_b, or half as much as noise alone would make it.
+    """
+    w, some = sums.w, np.maximum(sums.w, EMPTY)
+    fits, p = n >= _LINE, w / w.sum(axis=0)
+    m = sums.wr / some
+    srr = np.maximum(sums.wrr - sums.wr * m, 0)
+    with np.errstate(all="ignore"):
+        wg = sums.wf - first * w
+        sgg, sgr = sums.wgg - wg**2 / some, sums.wgr - wg * m
+        gain = np.where(sgg > 1e-12 * sums.wgg, sgr**2 / sgg, 0.0)
+    fits &= np.isfinite(sgg) & np.isfinite(gain)
+    df = np.where(fits, n - 2, 1.0)
+    v = srr / some * n / (df + 1)
+    left = np.maximum(srr - gain, 0) / some * n / df
+    c = np.where(fits, p * (v - left), 0.0)
+    noise = np.where(fits, 2 * (p * v / df) ** 2, 0.0).sum(axis=0)
+    C, squares = c.sum(axis=0), (c**2).sum(axis=0)
+    t2 = np.maximum(C**2 / np.maximum(squares, EMPTY), C**2 / np.maximum(4 * noise, EMPTY))
+    return np.where(C > 0, C * np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
+
+
+def _test(
+    sums: Sums,
+    m: np.ndarray,
+    u: np.ndarray,
+    n: np.ndarray,
+    ordered: np.ndarray | bool,
+    known: Influence | None,
+) -> np.ndarray:
+    """Return the p-value that all q are equal, of the bins and of bins merged to 2, 4, 8, ....
+
+    A trend stands out in few bins, a rough curve in many. Levels without order are not merged,
+    nor are bins that share units.
+    """
+    pvalue = brown_forsythe(sums.w, m, u, n)
+    bins, shape = (sums.w > 0).sum(axis=0), m.shape[1:]
+    merges = np.broadcast_to(ordered, shape)
+    if known is not None:
+        merges = merges & ~np.asarray(known.units, dtype=bool)
+    found, K = [pvalue], 2
+    middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
+    column = np.arange(pvalue.size).reshape(shape)
+    most = np.where(merges, bins, 0).max(initial=0)
+    while most > K:
+        index = ((middle * K).astype(int).clip(0, K - 1) * pvalue.size + column).ravel()
+        size = K * pvalue.size
+        merged = (
+            sums.coarse()
+            ._replace(wf=None)
+            .each(
+                lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
+            )
+        )
+        mean = merged.wr / np.maximum(merged.w, EMPTY)
+        _, noise, rows = _noise(merged, mean, *merged.pairs[1:])
+        p = brown_forsythe(merged.w, mean, noise, rows)
+        use = merges & (bins > K) & ((merged.w > 0).sum(axis=0) > 1)
+        found.append(np.where(use, p, np.nan))
+        K *= 2
+    return cauchy(np.array(found))

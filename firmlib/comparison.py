@@ -1,0 +1,77 @@
+"""One feature under two models, in two samples, in two years: are its importances different?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firmlib._checks import check_number
+from firmlib._paired import difference_error, differences
+from firmlib.result import FirmResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare"]
+
+
+def compare(
+    result: FirmResult,
+    other: FirmResult,
+    *,
+    paired: bool | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Compare the importances of the same features in two results.
+
+    Parameters
+    ----------
+    result, other : FirmResult
+        Of two models on the same rows, or of two independent samples.
+    paired : bool, default None
+        Whether the rows are the same, in the same order; by default that is so if both were
+        computed from the very same object X. Results that keep no rows count as independent.
+    confidence_level : float, default 0.95
+        Of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        One row per feature that both have: the difference of |Q_f|, first minus second, with its
+        standard error, interval and p-value.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> one, two = (firmlib.firm(lambda X, a=a: X[:, 0] + a * X[:, 1], X) for a in (1, 1.1))
+    >>> firmlib.compare(one, two)[["difference", "pvalue"]].round(2)
+             difference  pvalue
+    feature
+    x0             -0.0    0.71
+    x1             -0.1    0.00
+    """
+    import pandas as pd
+
+    check_number("confidence_level", confidence_level, 0, 1, above=True)
+    names = [name for name in result.feature_names if name in other.feature_names]
+    if not names:
+        raise ValueError(f"other has the features {other.feature_names}, none of result's")
+    here, there = ([r.feature_names.index(name) for name in names] for r in (result, other))
+    if paired is None:
+        kept = result.kept, other.kept
+        paired = None not in kept and kept[0].data.table.data is kept[1].data.table.data  # type: ignore[union-attr]
+    if paired:
+        if result.n != other.n:
+            raise ValueError(
+                f"paired=True needs the same rows, but there are {result.n}, {other.n}"
+            )
+        (psi, vv), (psi_other, vv_other) = result.influences(here), other.influences(there)
+        squares = ((psi - psi_other) ** 2).sum(axis=0)
+        error = difference_error(squares, vv + vv_other)
+    else:
+        error = np.hypot(result.estimate.error[here], other.estimate.error[there])
+    V, V_other = result.variance[here], other.variance[there]
+    found = differences(V, V_other, error, confidence_level)
+    return pd.DataFrame(found, index=pd.Index(names, name="feature"))

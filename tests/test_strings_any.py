@@ -1,0 +1,420 @@
+"""Any alphabet, unknown letters, both strands, motifs beyond words: all against enumeration."""
+
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from firmlib.strings import (
+    DNA,
+    PROTEIN,
+    RNA,
+    Alphabet,
+    Background,
+    PositionalWeights,
+    _expected,
+    decode,
+    display,
+    encode,
+    motif_importance,
+    motifs,
+    null_band,
+    poim,
+    to_meme,
+    top_motifs,
+    wds_diagonal,
+    wds_kernel,
+    word_index,
+)
+from firmlib.strings.operator import WDSOperator
+
+SIX = Alphabet("ACDEFG", wildcard="X", sets={"B": "DE"})
+CASES = {"six letters": (SIX, 4), "DNA": (DNA, 5), "two letters": (Alphabet("HP"), 7)}
+cases = pytest.mark.parametrize(("alphabet", "length"), CASES.values(), ids=CASES)
+orders = pytest.mark.parametrize("order", [0, 1, 2])
+
+
+def everything(alphabet, length):
+    return np.array(list(product(range(len(alphabet)), repeat=length)), dtype=np.uint8)
+
+
+def random_background(rng, alphabet, length, order, zeros=False):
+    """A chain whose transitions depend on the position, and its probabilities by hand."""
+    a = len(alphabet)
+    initial = rng.dirichlet(np.ones(a**order)) if order else np.ones(1)
+    transition = rng.dirichlet(np.ones(a), size=(length - order, a**order))
+    if zeros:
+        transition[1, :, 0] = 0
+        transition /= transition.sum(axis=2, keepdims=True)
+    background = Background(initial, transition, alphabet)
+    p = []
+    for x in everything(alphabet, length):
+        total = initial[word(x[:order], a)]
+        for j in range(length - order):
+            total *= transition[j, word(x[j : j + order], a), x[j + order]]
+        p.append(total)
+    return background, np.array(p)
+
+
+def word(codes, a):
+    return sum(int(c) * a**t for t, c in enumerate(codes[::-1]))
+
+
+def random_weights(rng, alphabet, length, degree=3, shift=1, unknown=True, **options):
+    n = len(alphabet.symbols) if unknown else len(alphabet)
+    X = rng.integers(0, n, (6, length))
+    kinds = {"alphabet": alphabet, "unknown": "average", **options}
+    return PositionalWeights.from_dual(
+        X, rng.normal(size=6), degree=degree, shift=shift, intercept=0.3, **kinds
+    )
+
+
+def strands(alphabet, x, both):
+    return [x] + ([alphabet.reverse_complement(x[None])[0]] if both else [])
+
+
+def naive_kernel(alphabet, x, y, degree, shift, both=False):
+    total, a = 0.0, len(alphabet)
+    for strand in strands(alphabet, y, both):
+        for d in range(1, degree + 1):
+            beta = 2 * (degree - d + 1) / (degree * (degree + 1))
+            for i, j in product(range(len(x) - d + 1), repeat=2):
+                u, v = x[i : i + d], strand[j : j + d]
+                if abs(i - j) <= shift and max(u) < a and max(v) < a and list(u) == list(v):
+                    total += beta * (1 if i == j else 1 / (2 * (abs(i - j) + 1)))
+    return total / (1 + both)
+
+
+KERNELS = {
+    "six letters": (SIX, 9, False),
+    "protein": (PROTEIN, 70, False),
+    "two letters": (Alphabet("HP"), 70, False),
+    "32 letters": (Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"), 9, False),
+    "DNA": (DNA, 70, False),
+    "both strands": (DNA, 9, True),
+    "both strands of RNA": (RNA, 70, True),
+}
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize(("alphabet", "length", "both"), KERNELS.values(), ids=KERNELS)
+def test_kernel_operator_and_weights(alphabet, length, both, unknown):
+    rng = np.random.default_rng(length)
+    n = len(alphabet.symbols if unknown else alphabet)
+    few = [0, 1, n - 1]  # so that words agree
+    X, Y = rng.choice(few, (5, length)), rng.choice(few, (3, length))
+    if unknown:
+        X[0] = len(alphabet)
+    kernel = {"degree": 4, "shift": 2, "alphabet": alphabet, "unknown": "average"}
+    kernel["reverse_complement"] = both
+    K = wds_kernel(X, Y, normalize=False, **kernel)
+    wanted = [[naive_kernel(alphabet, x, y, 4, 2, both) for y in Y] for x in X]
+    np.testing.assert_allclose(K, wanted, rtol=1e-12)
+    own = np.array([[naive_kernel(alphabet, x, y, 4, 2, both) for y in X] for x in X])
+    np.testing.assert_allclose(wds_kernel(X, normalize=False, **kernel), own, rtol=1e-12)
+    np.testing.assert_allclose(wds_diagonal(X, **kernel), np.diag(own), rtol=1e-12)
+    scale = np.sqrt(np.where(np.diag(own) > 0, np.diag(own), 1))
+    np.testing.assert_allclose(wds_kernel(X, **kernel), own / np.outer(scale, scale), rtol=1e-12)
+    v = rng.normal(size=len(X))
+    np.testing.assert_allclose(
+        WDSOperator(X, **kernel) @ v, (own / np.outer(scale, scale)) @ v, atol=1e-12
+    )
+    assert np.linalg.eigvalsh(own).min() > -1e-9
+    w = PositionalWeights.from_dual(X, v, **kernel)
+    clean = rng.integers(0, len(alphabet), (4, length)) % 2
+    wanted = [sum(v[i] * naive_kernel(alphabet, x, z, 4, 2, both) for i, x in enumerate(X))
+              for z in clean]  # fmt: skip
+    np.testing.assert_allclose(w.score(clean), wanted, atol=1e-12)
+
+
+@orders
+@cases
+def test_poim_motifs_and_search(alphabet, length, order):
+    rng = np.random.default_rng(order)
+    a, all_x = len(alphabet), everything(alphabet, length)
+    background, p = random_background(rng, alphabet, length, order, zeros=order == 2)
+    w = random_weights(rng, alphabet, length)
+    s = w.score(all_x)
+    for k in range(1, length + 1):
+        wanted = np.zeros((length - k + 1, a**k))
+        for j in range(length - k + 1):
+            at = np.array([word(x[j : j + k], a) for x in all_x])
+            mass, sums = (np.bincount(at, v, minlength=a**k) for v in (p, p * s))
+            wanted[j] = np.where(mass > 0, sums / np.where(mass > 0, mass, 1) - p @ s, 0)
+        Q = poim(w, k, background)
+        np.testing.assert_allclose(Q, wanted, atol=1e-12)
+        words = everything(alphabet, k)
+        np.testing.assert_allclose(motif_importance(w, words, background).T, wanted, atol=1e-12)
+        [(motif, position, value)] = top_motifs(w, k, 1, background)
+        index = word_index([motif], alphabet=alphabet)[0]
+        assert value == pytest.approx(wanted[position, index], abs=1e-12)
+        possible = background.probabilities(k) > 0
+        assert value == pytest.approx(wanted[possible].max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("fillings", [1, 4**5], ids=["chain", "fillings"])
+@orders
+@cases
+def test_unknown_letters_are_averaged_over_the_background(
+    alphabet, length, order, fillings, monkeypatch
+):
+    monkeypatch.setattr(_expected, "_FILLINGS", fillings)
+    rng = np.random.default_rng(order)
+    all_x = everything(alphabet, length)
+    background, p = random_background(rng, alphabet, length, order)
+    w = random_weights(rng, alphabet, length, degree=length)
+    s = w.score(all_x)
+    X = rng.integers(0, len(alphabet.symbols), (60, length))
+    X[0] = len(alphabet)
+    X[1:8] = rng.integers(0, len(alphabet), (7, length))
+    X[1:8][np.arange(7), np.arange(7) % length] = len(alphabet)  # in any place
+    wanted = []
+    for x in X:
+        match = alphabet.members[x][np.arange(length), all_x].all(axis=1)
+        wanted.append((p * s)[match].sum() / p[match].sum())
+    np.testing.assert_allclose(w.score(X, background, unknown="average"), wanted, atol=1e-12)
+    if order == 0:
+        uniform = Background.uniform(length, alphabet=alphabet)
+        np.testing.assert_allclose(
+            w.score(X, unknown="average"), w.score(X, uniform, unknown="average")
+        )
+
+
+def test_long_stretches_of_unknown_letters_in_long_words():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (5, 40))
+    w = PositionalWeights.from_dual(X, rng.normal(size=5), degree=20, shift=3)
+    background = Background.fit(X, 1)
+    x = np.full((1, 40), 4)
+    x[0, 10:15] = X[0, 10:15]
+    drawn = w.score(background.given("".join(decode(x[:, 10:15])), 10).sample(40_000, 0))
+    value = w.score(x, background, unknown="average")[0]
+    assert abs(value - drawn.mean()) < 4 * drawn.std() / 200
+
+
+@pytest.mark.parametrize("most", [0, 2**12], ids=["chain", "words"])
+@pytest.mark.parametrize("scale", ["poim", "firm"])
+@orders
+@pytest.mark.parametrize("alphabet", [SIX, DNA], ids=["six letters", "DNA"])
+def test_ambiguous_motifs_and_pwms(alphabet, order, scale, most, monkeypatch):
+    monkeypatch.setattr(motifs, "_WORDS", most)
+    rng = np.random.default_rng(order)
+    length, a = 4, len(alphabet)
+    all_x = everything(alphabet, length)
+    background, p = random_background(rng, alphabet, length, order, zeros=order == 1)
+    w = random_weights(rng, alphabet, length)
+    s = w.score(all_x)
+
+    def importance(f):
+        first, second = p @ f, p @ f**2
+        if first == 0:
+            return 0
+        Q = (p * s) @ f / first - p @ s
+        sd = np.sqrt(max(second - first**2, 0))
+        return Q if scale == "poim" else Q * first / sd if sd > 1e-6 else 0
+
+    z = rng.integers(0, len(alphabet.symbols), (8, 3))
+    z[0] = a
+    z[1], z[2] = [0, a, 1], [1, 0, a + 1]
+    wanted = [
+        [
+            importance(alphabet.members[row][np.arange(3), all_x[:, j : j + 3]].all(axis=1) * 1.0)
+            for j in range(2)
+        ]
+        for row in z
+    ]
+    got = motif_importance(w, decode(z, alphabet=alphabet, unknown="average"), background,
+                           scale=scale)  # fmt: skip
+    np.testing.assert_allclose(got, wanted, atol=1e-10)
+
+    pwm = rng.dirichlet(np.ones(a), size=(2, 3))
+    pwm[0, 1] = np.eye(a)[1]
+    letter = background.probabilities(1)
+    wanted = []
+    for M in pwm:
+        odds = [
+            [M[t, x[j + t]] / letter[j + t, x[j + t]] if letter[j + t, x[j + t]] else 0
+             for x in all_x for t in range(3)]
+            for j in range(2)
+        ]  # fmt: skip
+        wanted.append([importance(np.reshape(f, (-1, 3)).prod(axis=1)) for f in odds])
+    np.testing.assert_allclose(
+        motif_importance(w, pwm, background, scale=scale), wanted, atol=1e-10
+    )
+
+
+def test_pwm_is_the_mean_over_its_words():
+    rng = np.random.default_rng(0)
+    w = random_weights(rng, DNA, 6, unknown=False)
+    M = rng.dirichlet(np.ones(4), size=3)
+    words = everything(DNA, 3)
+    mean = M[np.arange(3), words].prod(axis=1) @ motif_importance(w, words)
+    np.testing.assert_allclose(motif_importance(w, M[None])[0], mean)
+
+
+@orders
+@cases
+def test_the_law_given_a_motif(alphabet, length, order):
+    rng = np.random.default_rng(order)
+    all_x = everything(alphabet, length)
+    background, p = random_background(rng, alphabet, length, order)
+    z = rng.uniform(size=(3, len(alphabet)))
+    z[1] = [1, 1] + [0] * (len(alphabet) - 2)
+    given = background.given(z, 1)
+    tilted = p * z[np.arange(3), all_x[:, 1:4]].prod(axis=1)
+    np.testing.assert_allclose(given.motif_probabilities(all_x)[:, 0], tilted / tilted.sum())
+    log_z = background.tilt(np.vstack([np.ones(len(z[0])), z, np.ones((length - 4, len(z[0])))]))[2]
+    assert log_z == pytest.approx(np.log(tilted.sum()))
+    x = given.sample(50, 0)
+    assert given.order == order
+    assert (x[:, 2] < 2).all()
+
+
+def test_given_has_its_limits():
+    background = Background.product([[1, 0, 0, 0], [0.5, 0.5, 0, 0]])
+    with pytest.raises(ValueError, match=r"^motif=C has probability 0 at position 0"):
+        background.given("C")
+    with pytest.raises(ValueError, match=r"^position must be an integer from 0 to 1, got 2"):
+        background.given("C", 2)
+    long = Background.uniform(3000).given("N" * 2999 + "A")
+    assert long.probability("A", 2999) == 1
+
+
+def test_both_strands_are_one():
+    rng = np.random.default_rng(0)
+    w = random_weights(rng, DNA, 6, unknown=False, reverse_complement=True)
+    all_x = everything(DNA, 6)
+    s = w.score(all_x)
+    np.testing.assert_allclose(w.score(DNA.reverse_complement(all_x)), s, atol=1e-12)
+    Q, words = poim(w, 3), everything(DNA, 3)
+    mirrored = word_index(DNA.reverse_complement(words))
+    np.testing.assert_allclose(Q, Q[::-1, mirrored], atol=1e-12)
+    found = top_motifs(w, 3, 40)
+    keys = {(motif, position) for motif, position, _ in found}
+    other = decode(DNA.reverse_complement(encode([motif for motif, _, _ in found])))
+    again = {(motif, 3 - position) for motif, (_, position, _) in zip(other, found, strict=True)}
+    assert len(found) == 40
+    assert not keys & again  # words of odd length are not their own complement
+    best = np.sort(Q.ravel())[::-1]
+    np.testing.assert_allclose([value for _, _, value in found], best[:80:2], atol=1e-12)
+
+
+def test_background_counts_only_what_is_known():
+    background = Background.fit(["ACNGT", "NACGA"], 1, pseudo_count=0, unknown="average")
+    np.testing.assert_allclose(background.initial, [1, 0, 0, 0])
+    np.testing.assert_allclose(background.transition[0, 0], [0, 1, 0, 0])  # A C, A C
+    np.testing.assert_allclose(background.transition[0, 2], [0.5, 0, 0, 0.5])  # G T, G A
+    amino = Background.fit(["MKV", "MKL"], 0, pseudo_count=0, alphabet=PROTEIN)
+    assert amino.probability("M", 0) == pytest.approx(1 / 3)
+
+
+def test_align():
+    seqs = ["ACGT", "GT", "CGTA"]
+    fill = {"unknown": "average"}
+    assert decode(encode(seqs, align="left"), **fill) == ["ACGT", "GTNN", "CGTA"]
+    assert decode(encode(seqs, align="right"), **fill) == ["ACGT", "NNGT", "CGTA"]
+    assert decode(encode(seqs, align=[2, 0, 1]), **fill) == ["ACGTN", "NNGTN", "NCGTA"]
+    assert decode(encode(seqs, align="left", length=5), **fill) == ["ACGTN", "GTNNN", "CGTAN"]
+    assert decode(encode(["rACgn"], **fill), **fill) == ["RACGN"]
+    assert decode(encode(["MKX", "B"], alphabet=PROTEIN, align="left", **fill),
+                  alphabet=PROTEIN, **fill) == ["MKX", "BXX"]  # fmt: skip
+    w = PositionalWeights.from_dict({("GT", 2): 16.0}, length=4)
+    np.testing.assert_allclose(w.score(encode(seqs, align="right"), unknown="average"), [16, 16, 0])
+    np.testing.assert_allclose(w.score(encode(seqs, align="left"), unknown="average"), [16, 1, 0])
+
+
+REFUSED = {
+    "N": (lambda: encode(["ANG"]), r"^seqs\[0\] has 'N' .* say unknown='average'"),
+    "code": (lambda: wds_kernel([[4, 1]], degree=1), r"^X\[0\] has 4 .*unknown='average'"),
+    "lengths": (lambda: encode(["A", "AC"]), r"has length 2.*align='left'"),
+    "place": (lambda: encode(["A", "AC"], align=[0, 2]), r"^align\[1\]=2 is no place in seqs\[1\]"),
+    "places": (lambda: encode(["A", "AC"], align=[0]), "^align must be 'left', 'right' or 2 inte"),
+    "align": (lambda: encode(["A", "AC"], align="top"), "^align='top' is unknown"),
+    "length": (lambda: encode(["AC"], align="left", length=1), r"^seqs\[0\] has length 2, exp"),
+    "unknown": (lambda: encode(["AC"], unknown="keep"), "^unknown='keep' is unknown"),
+    "U": (lambda: encode(["ACU"]), r"^seqs\[0\] has 'U' at position 2; expected A, C, G or T$"),
+    "protein": (lambda: encode(["MO"], alphabet=PROTEIN), r"^seqs\[0\] has 'O' at position 1"),
+    "dense": (
+        lambda: poim(PositionalWeights.from_dict({("M", 0): 1.0}, 30, alphabet=PROTEIN), 7),
+        r"^the POIM .* \(2, 24, 1280000000\) would take 457.8 GiB",
+    ),
+    "no complement": (
+        lambda: wds_kernel(["MK"], degree=1, alphabet=PROTEIN, reverse_complement=True),
+        "has no complement; expected DNA",
+    ),
+    "too many letters": (lambda: Alphabet("A" * 33), "^the number of letters must be .* 2 to 32"),
+    "twice": (lambda: Alphabet("Aa"), "must be different ASCII characters"),
+    "sets": (lambda: Alphabet("AC", sets={"M": "AT"}), "must give some of the letters 'AC'"),
+    "complement": (lambda: Alphabet("AC", complement="AA"), "must hold the letters 'AC'"),
+    "background": (
+        lambda: poim(PositionalWeights.from_dict({("A", 0): 1.0}, 3), 1,
+                     Background.uniform(3, alphabet=RNA)),
+        "^background has the Alphabet",
+    ),
+    "degree": (
+        lambda: wds_kernel(["M" * 40], degree=15, alphabet=PROTEIN),
+        "^degree must be an integer from 1 to 14",
+    ),
+    "pwm": (
+        lambda: motif_importance(
+            PositionalWeights.from_dict({("A", 0): 1.0}, 3), np.full((1, 2, 4), 0.3)
+        ),
+        "^motifs must sum to 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_null_band():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 30)), np.repeat([0, 1], 20)
+    X[y == 1, 0] += 3
+    seen = []
+
+    def difference(labels):
+        seen.append(labels)
+        return X[labels == 1].mean(axis=0) - X[labels == 0].mean(axis=0)
+
+    band = null_band(difference, y, 199, random_state=0)
+    assert band.pvalues[0] == band.pvalues_adjusted[0] == 1 / 200
+    assert (band.pvalues_adjusted >= band.pvalues).all()
+    assert band.pvalues_adjusted[1:].min() > 0.02
+    null = np.array([difference(labels) for labels in seen[1:200]])
+    np.testing.assert_allclose(band.mean, null.mean(axis=0))
+    np.testing.assert_allclose(band.sd, null.std(axis=0))
+    by_hand = (1 + (abs(null[:, 5]) >= abs(band.observed[5])).sum()) / 200
+    assert band.pvalues[5] == by_hand
+
+
+def test_meme_text_can_be_read_back():
+    M = np.random.default_rng(0).dirichlet(np.ones(20), size=5)
+    background = Background.fit(["MKVA", "MKLC"], 0, alphabet=PROTEIN)
+    text = to_meme({"one": M, "two": M[:2]}, background=background)
+    blocks = text.split("MOTIF ")
+    assert "ALPHABET= ACDEFGHIKLMNPQRSTVWY" in blocks[0]
+    assert "strands" not in blocks[0]
+    name, header, *rows = blocks[1].strip().splitlines()
+    assert (name, header) == ("one", "letter-probability matrix: alength= 20 w= 5")
+    np.testing.assert_allclose([list(map(float, row.split())) for row in rows], M, atol=1e-6)
+    frequencies = blocks[0].splitlines()[5].split()[1::2]
+    np.testing.assert_allclose(np.array(frequencies, float), background.probabilities(1).mean(0),
+                               atol=1e-6)  # fmt: skip
+    with pytest.raises(ValueError, match=r"^motifs\['x'\] must sum to 1"):
+        to_meme({"x": np.ones((2, 4))})
+
+
+def test_pictures_of_other_alphabets():
+    w = random_weights(np.random.default_rng(0), SIX, 6)
+    ax = display.plot_poim(poim(w, 1), alphabet=SIX)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list("ACDEFG")
+    assert display.plot_logo(w, "DEF", 1).get_title() == "DEF at 1"
+    assert len(display.plot_poim(poim(w, 3), alphabet=SIX).get_yticks()) == 54
+    with pytest.raises(ValueError, match=r"^matrix has 4 columns, expected 6, 36 or 216"):
+        display.plot_poim(np.zeros((2, 4)), alphabet=SIX)
+    plt.close("all")
