@@ -12,7 +12,7 @@ import tomllib
 from workflow import BUILD, ROOT
 
 EXTRAS = ("plot", "cluster")
-NEEDED = ["pytest", "hypothesis", "polars", "pyarrow"]  # by the tests alone; any version will do
+NEEDED = ["pytest", "hypothesis", "polars<2", "pyarrow"]  # polars 2 is newer than scikit-learn 1.6
 TESTS = "bad_input bins binary estimators features groups inference invariances measure normal "
 TESTS += "pairs scores streaming strings strings_alphabet strings_background strings_kernel "
 TESTS += "strings_motifs strings_poim strings_svm strings_weights"

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from firmlib.strings import (
     PositionalWeights,
     _expected,
     decode,
+    display,
     encode,
     motif_importance,
     motifs,
@@ -405,3 +407,14 @@ def test_meme_text_can_be_read_back():
                                atol=1e-6)  # fmt: skip
     with pytest.raises(ValueError, match=r"^motifs\['x'\] must sum to 1"):
         to_meme({"x": np.ones((2, 4))})
+
+
+def test_pictures_of_other_alphabets():
+    w = random_weights(np.random.default_rng(0), SIX, 6)
+    ax = display.plot_poim(poim(w, 1), alphabet=SIX)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list("ACDEFG")
+    assert display.plot_logo(w, "DEF", 1).get_title() == "DEF at 1"
+    assert len(display.plot_poim(poim(w, 3), alphabet=SIX).get_yticks()) == 54
+    with pytest.raises(ValueError, match=r"^matrix has 4 columns, expected 6, 36 or 216"):
+        display.plot_poim(np.zeros((2, 4)), alphabet=SIX)
+    plt.close("all")

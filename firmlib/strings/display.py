@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from firmlib.strings.alphabet import LETTERS, decode
+from firmlib.strings.alphabet import DNA, Alphabet, index_word
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions, max_by_length
 from firmlib.strings.weights import PositionalWeights
@@ -30,7 +30,7 @@ __all__ = [
     "plot_poim",
 ]
 
-LETTER_COLORS = dict(zip(LETTERS, (GREEN, BLUE, ORANGE, RED), strict=True))
+LETTER_COLORS = {"A": GREEN, "C": BLUE, "G": ORANGE, "T": RED, "U": RED}  # others are grey
 
 
 def plot_importance_along(
@@ -78,13 +78,15 @@ def plot_importance_along(
     return ax
 
 
-def plot_poim(matrix: ArrayLike, *, ax: Axes | None = None) -> Axes:
+def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = None) -> Axes:
     """Draw a POIM of words of one, two or three letters as a heat map, one row per word.
 
     Parameters
     ----------
-    matrix : array of shape (positions, 4**k), k = 1, 2 or 3
+    matrix : array of shape (positions, a**k), k = 1, 2 or 3, with a letters
         As `poim` gives it.
+    alphabet : Alphabet, default DNA
+        That of the words.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -99,12 +101,15 @@ def plot_poim(matrix: ArrayLike, *, ax: Axes | None = None) -> Axes:
     'A'
     """
     matrix = check_array("matrix", matrix, 2)
-    k = {4: 1, 16: 2, 64: 3}.get(matrix.shape[1])
-    if k is None:
-        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected 4, 16 or 64")
-    ax = plt.subplots(figsize=(6, 1.2 + 0.11 * 4**k))[1] if ax is None else ax
-    names = decode(np.indices((4,) * k).reshape(k, -1).T)
-    ax.set_yticks(np.arange(4**k), names, family="monospace", fontsize=9 if k < 3 else 5)
+    sizes = [len(alphabet) ** k for k in (1, 2, 3)]
+    if matrix.shape[1] not in sizes:
+        wanted = "{}, {} or {}".format(*sizes)
+        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected {wanted}")
+    k, n = sizes.index(matrix.shape[1]) + 1, matrix.shape[1]
+    ax = plt.subplots(figsize=(6, 1.2 + 0.11 * min(n, 64)))[1] if ax is None else ax
+    names, step = index_word(np.arange(n), k, alphabet=alphabet), -(-n // 64)  # names that fit
+    font = {"family": "monospace", "fontsize": 9 if n <= 20 else 5}
+    ax.set_yticks(np.arange(0, n, step), names[::step], **font)
     high = np.abs(matrix).max()
     return _heat_map(ax, matrix.T, "importance", cmap="RdBu_r", vmin=-high, vmax=high)
 
@@ -190,7 +195,7 @@ def plot_logo(
 
 
 def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw a table with the columns A, C, G and T as stacks of letters, one stack per row.
+    """Draw a table with one column per letter as stacks of letters, one stack per row.
 
     Positive letters stand above the line, negative ones hang below it, the largest outermost.
 
@@ -214,12 +219,12 @@ def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ['-1', '+1']
     """
     ax = plt.subplots(figsize=(1 + 0.45 * len(heights), 2.5))[1] if ax is None else ax
-    for t, row in enumerate(heights[list(LETTERS)].to_numpy()):
+    for t, row in enumerate(heights.to_numpy()):
         outwards = np.argsort(np.abs(row), kind="stable")
         for sign in (1, -1):
             base = 0.0
             for code in outwards[sign * row[outwards] > 0]:
-                _draw_letter(ax, LETTERS[code], t, base, row[code])
+                _draw_letter(ax, str(heights.columns[code]), t, base, row[code])
                 base += row[code]
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xlim(-0.6, len(heights) - 0.4)
@@ -238,7 +243,7 @@ def _draw_letter(ax: Axes, letter: str, x: float, base: float, height: float) ->
     fit = fit.translate(x - 0.45, min(base, base + height))
     patch = PathPatch(
         fit.transform_path(path),
-        facecolor=LETTER_COLORS[letter],
+        facecolor=LETTER_COLORS.get(letter, GREY),
         linewidth=0,
         alpha=1 if height > 0 else 0.4,
     )
