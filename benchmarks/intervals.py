@@ -1,16 +1,19 @@
 """Do 95 % intervals cover, and does the 5 % test keep its size? python benchmarks/intervals.py
 
-Six populations whose importances are known, many samples of each; "curved" is a hard one. A
-feature is "null" if its importance is 0; its noise may differ between its values.
+Populations whose importances are known, many samples of each. A feature is "null" if its
+importance is 0; its noise may differ between its values. --csv FILE keeps the table; --plain leaves
+out what weights and units mean, for comparison.
 """
 
 import argparse
+import warnings
 from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from tqdm import tqdm
 
 from firmlib import firm
 
@@ -94,45 +97,120 @@ def heavy_ties() -> tuple[Sample, list[float]]:
     return sample, [float(np.sqrt(p @ (q - p @ q) ** 2)), 0.0]
 
 
-def simulate(case: Callable, n: int, repeats: int) -> pd.DataFrame:
-    """Share of samples whose interval covers, and of those that reject, a row a feature."""
-    sample, truth = case()
+Population = Callable[[], tuple[Sample, list[float]]]
+
+
+def of_one(curve: Callable, noise: float, truth: float, *, t3: bool = False) -> Population:
+    """s = curve(x0) + noise, of normal or Student's t3; x1 is null."""
+
+    def population() -> tuple[Sample, list[float]]:
+        def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+            X = rng.normal(size=(n, 2))
+            e = rng.standard_t(3, n) if t3 else rng.normal(size=n)
+            return X, curve(X[:, 0]) + noise * e
+
+        return sample, [truth, 0.0]
+
+    return population
+
+
+def fifty_levels() -> tuple[Sample, list[float]]:
+    """Fifty uneven levels without order, and a null feature of the same kind."""
+    p = 1 / np.arange(1, 51)
+    p /= p.sum()
+    q = np.random.default_rng(0).normal(size=50)
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        K = rng.choice(50, (n, 2), p=p)
+        return K, q[K[:, 0]] + rng.normal(size=n)
+
+    return sample, [float(np.sqrt(p @ (q - p @ q) ** 2)), 0.0]
+
+
+POPULATIONS: dict[str, Population] = {
+    f.__name__: f for f in (gaussian, curved, ishigami, binary, uneven_levels, heavy_ties)
+} | {
+    "sine": of_one(lambda x: np.sin(8 * x), 0.5, np.sqrt((1 - np.exp(-128)) / 2)),
+    "sine, no noise": of_one(lambda x: np.sin(8 * x), 0.0, np.sqrt((1 - np.exp(-128)) / 2)),
+    "steps": of_one(lambda x: np.sign(x) + (x > 1), 0.5, float(np.sqrt(1.4507942721943161))),
+    "weak": of_one(lambda x: 0.1 * x, 1.0, 0.1),
+    "t3 noise": of_one(lambda x: x, 1.0, 1.0, t3=True),
+    "exp": of_one(lambda x: np.exp(2 * x), 1.0, float(np.sqrt(np.exp(8) - np.exp(4)))),
+    "fifty levels": fifty_levels,
+    "weights": of_one(lambda x: x, 1.0, 1.0),
+    "units": of_one(lambda x: x, 1.0, 1.0),
+}
+
+
+def drawn(name: str, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, dict]:
+    """Return the rows and scores of a sample, and what `firm` is told of them."""
+    X, s = POPULATIONS[name]()[0](rng, n)
+    options: dict = {}
+    if name == "weights":
+        options["sample_weight"] = rng.exponential(size=n)
+    if name == "units":  # ten rows each, alike in the noise and in the null feature
+        unit = np.arange(n) // 10
+        u = rng.normal(size=(unit.max() + 1, 2))[unit]
+        s, X[:, 1] = X[:, 0] + u[:, 0], u[:, 1]
+        options["groups"] = unit
+    if name == "fifty levels":
+        options["categorical"] = [0, 1]
+    return X, s, options
+
+
+def simulate(name: str, n: int, repeats: int, plain: bool) -> pd.DataFrame:
+    """Coverage, width, rejections and error over samples, one row per feature."""
+    truth = np.array(POPULATIONS[name]()[1])
     rng = np.random.default_rng(n)
-    covers, rejects, mean = (np.zeros(len(truth)) for _ in range(3))
-    for _ in range(repeats):
-        X, s = sample(rng, n)
-        result = firm(s, X)
-        low = np.minimum(np.abs(result.ci_low), np.abs(result.ci_high))
-        high = np.maximum(np.abs(result.ci_low), np.abs(result.ci_high))
-        low[result.ci_low * result.ci_high <= 0] = 0
-        covers += (low <= truth) & (truth <= high)
-        rejects += result.pvalues < 0.05
-        mean += np.abs(result.importances)
+    low, high, found, rejects = (np.zeros((repeats, len(truth))) for _ in range(4))
+    for k in range(repeats):
+        X, s, options = drawn(name, rng, n)
+        result = firm(s, X, **({} if plain else options))
+        if plain and "sample_weight" in options:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = firm(s, X, sample_weight=options["sample_weight"])
+        ends = np.abs([result.ci_low, result.ci_high])
+        low[k], high[k] = ends.min(axis=0), ends.max(axis=0)
+        low[k, result.ci_low * result.ci_high <= 0] = 0
+        found[k], rejects[k] = np.abs(result.importances), result.pvalues < 0.05
+    real = truth > 0
     table = {
-        "case": case.__name__,
+        "population": name,
         "n": n,
         "feature": [f"x{j}" for j in range(len(truth))],
         "truth": truth,
-        "mean": mean / repeats,
-        "coverage": np.where(np.array(truth) > 0, covers / repeats, np.nan),
-        "rejected": rejects / repeats,
+        "mean": found.mean(axis=0),
+        "rmse": np.sqrt(((found - truth) ** 2).mean(axis=0)),
+        "coverage": np.where(real, ((low <= truth) & (truth <= high)).mean(axis=0), np.nan),
+        "above 0": np.where(real, np.nan, (low > 0).mean(axis=0)),
+        "width": (high - low).mean(axis=0),
+        "rejected": rejects.mean(axis=0),
     }
     return pd.DataFrame(table)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=2000)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--csv", help="where to keep the table")
+    parser.add_argument("--plain", action="store_true", help="without groups and categories")
+    arguments = parser.parse_args()
     tables = []
-    for n in (300, 1000, 10_000):
-        for case in (gaussian, curved, ishigami, binary, uneven_levels, heavy_ties):
-            tables.append(simulate(case, n, repeats))
-            print(tables[-1].round(3).to_string(header=not len(tables) > 1), flush=True)
-    table = pd.concat(tables)
-    print(f"standard error of a share near 5 %: {np.sqrt(0.05 * 0.95 / repeats):.4f}")
-    for name, part in table.groupby(np.where(table.case == "curved", "curved", "the others")):
-        large, null = part[(part.truth > 0) & (part.n >= 1000)], part[part.truth == 0]
-        print(f"{name}: coverage from n = 1000 on {large.coverage.min():.3f} to", end=" ")
-        print(f"{large.coverage.max():.3f}, rejected null features", end=" ")
-        print(f"{null.rejected.min():.3f} to {null.rejected.max():.3f}")
+    for n in (30, 100, 300, 1000, 10_000):
+        repeats = arguments.repeats if n < 10_000 else max(arguments.repeats // 4, 1)
+        for name in tqdm(POPULATIONS, desc=f"n = {n}", leave=False):
+            if name == "units" and n < 100:
+                continue  # three units tell nothing
+            tables.append(simulate(name, n, repeats, arguments.plain))
+    table = pd.concat(tables, ignore_index=True)
+    if arguments.csv:
+        table.to_csv(arguments.csv, index=False, float_format="%.4g")
+    print(table.round(3).to_string())
+    print(f"standard error of a share near 5 %: {np.sqrt(0.05 * 0.95 / arguments.repeats):.4f}")
+    for n, part in table.groupby("n"):
+        real, null = part[part.truth > 0], part[part.truth == 0]
+        print(
+            f"n = {n}: {(real.coverage < 0.9).sum()} of {len(real)} cover less than .90;", end=" "
+        )
+        print(f"null features rejected {null.rejected.min():.3f} to {null.rejected.max():.3f}")

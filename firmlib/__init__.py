@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from firmlib.comparison import compare
     from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_curves
     from firmlib.measure import conditional_expected_score, firm, firm_by_class
+    from firmlib.refits import stability
     from firmlib.result import ConditionalScore, FirmResult
     from firmlib.streaming import StreamingFirm
 
@@ -36,6 +37,7 @@ __all__ = [
     "normal",
     "plot_curves",
     "scores",
+    "stability",
     "strings",
 ]
 
@@ -50,6 +52,7 @@ _HOMES = {
     "firm": "measure",
     "firm_by_class": "measure",
     "plot_curves": "display",
+    "stability": "refits",
 }
 
 

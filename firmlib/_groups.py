@@ -1,22 +1,27 @@
 """Several columns as one feature: sd of E[s(X) | X_G], where bins would need too many rows.
 
-E[s | X_G] is learnt from the rows: a quadratic trend by ridge regression, then boosted trees on
-what it leaves. As in `firmlib._moments.spread` the square of q = E[s | X_G] is estimated by the
-product of two estimates with independent noise: the rows are split into folds, and for each fold
-two models, m and m', learn from two halves of the other rows. With centred scores,
+E[s | X_G] is learnt from the rows: a quadratic trend by ridge regression, then boosted trees or,
+for up to five columns, a Gaussian kernel machine on what it leaves, whichever predicts better. As
+in `firmlib._spread.spread` the square of q = E[s | X_G] is estimated by the product of two
+estimates with independent noise: the rows are split into folds, and for each fold two models, m
+and m', learn from two halves of the other rows. With centred scores and a scale t,
 
-    V = mean of s (m + m') - m m',   E[V] = E[q^2] - E[(E[m | X_G] - q)(E[m' | X_G] - q)],
+    V = mean of t s (m + m') - t^2 m m',   t = mean of s (m + m') / 2 over that of m m'
 
-so the noise of the models drops out and only what they miss on average is left: a rough q that
-the rows cannot show. That makes V too low, and the standard error does not know of it. Up to a
-handful of columns and from a thousand rows on it is a few per cent for smooth q; with many
-columns, few rows or a q of high frequency it is more. Compare with more rows to see.
+(t between 1/2 and 2, and 1 unless m m' is clear of 0): models that shrink q too much are stretched.
+With t = 1, E[V] = E[q^2] - E[(E[m | X_G] - q)(E[m' | X_G] - q)], so the noise of the models drops
+out and only what they miss on average is left: a rough q that the rows cannot show. That makes V
+too low, and the standard error does not know of it. Up to a handful of columns and from a thousand
+rows on it is a few per cent for smooth q; with many columns, few rows or a q of high frequency it
+is more. Compare with more rows to see.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import special
+from scipy.spatial.distance import cdist
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold
@@ -29,6 +34,9 @@ from firmlib._moments import Scores
 
 FOLDS = 5
 MIN_ROWS = 100
+FEW_COLUMNS = 5  # for which a kernel machine may do better than trees
+CENTRES = 1000  # of its kernels
+BOLD = 1.3  # how far the test statistic spreads under no effect, because folds share models
 
 
 def estimate_group(scores: Scores, F: np.ndarray) -> Estimate:
@@ -42,28 +50,68 @@ def estimate_group(scores: Scores, F: np.ndarray) -> Estimate:
     if not r.any() or not np.ptp(F, axis=0).any():
         return Estimate(variance=0.0, error=0.0, pvalue=1.0)
     m, other = np.zeros((2, len(F)))
+    unit = np.arange(len(F)) if scores.unit is None else scores.unit
+    splits = list(KFold(FOLDS, shuffle=True, random_state=0).split(np.arange(unit.max() + 1)))
     with threadpool_limits(1):  # on a busy computer, threads that wait for each other cost most
-        for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(F):
+        learn = None
+        for train, test in splits:
             half = np.random.default_rng(0).permutation(len(train)) % 2 == 0
-            m[test] = _learn(F, r, w, train[half])(F[test])
-            other[test] = _learn(F, r, w, train[~half])(F[test])
+            rows = [np.flatnonzero(np.isin(unit, part)) for part in (train[half], train[~half])]
+            test = np.flatnonzero(np.isin(unit, test))
+            learn = learn or _best(F, r, w, rows[0], test)
+            m[test], other[test] = (learn(F[part], r[part], w[part])(F[test]) for part in rows)
     W = w.sum()
-    gain = r * (m + other)
-    psi = gain - m * other
+    both, product = r * (m + other), m * other
+    scale = 1.0
+    if w @ product > 3 * np.sqrt(scores.squares(product)):
+        scale = float(np.clip(w @ both / 2 / (w @ product), 0.5, 2))
+    psi = scale * both - scale**2 * product
     variance = w @ psi / W
-    squares = scores.squares(psi - variance)
-    pvalue = float(special.ndtr(-(w @ gain) / np.sqrt(scores.squares(gain))))
-    error = float(np.sqrt(squares)) / W
+    error = float(np.sqrt(scores.squares(psi - variance))) / W
+    z = (w @ both) / np.sqrt(scores.squares(both)) / BOLD
+    pvalue = float(special.ndtr(-z))
     return Estimate(variance=float(variance), error=error, pvalue=pvalue, rest=error**2)
 
 
-def _learn(
-    F: np.ndarray, r: np.ndarray, w: np.ndarray, rows: np.ndarray
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return E[r | F] as learnt from some of the rows."""
-    F, r, w = F[rows], r[rows], w[rows]
+Predict = Callable[[np.ndarray], np.ndarray]
+Learn = Callable[[np.ndarray, np.ndarray, np.ndarray], Predict]
+
+
+def _best(F: np.ndarray, r: np.ndarray, w: np.ndarray, rows: np.ndarray, test: np.ndarray) -> Learn:
+    """Return the learner that does best on some rows: trees, or for few columns a kernel."""
+    learners: list[Learn] = [_trees]
+    if F.shape[1] <= FEW_COLUMNS:
+        learners += [partial(_kernel, width=a, ridge=b) for a in (1, 2) for b in (1e-3, 1e-2, 0.1)]
+    if len(learners) == 1:
+        return _trees
+    misses = [learn(F[rows], r[rows], w[rows])(F[test]) - r[test] for learn in learners]
+    return learners[int(np.argmin([w[test] @ miss**2 for miss in misses]))]
+
+
+def _trend(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
+    """Return a quadratic trend."""
     trend = make_pipeline(StandardScaler(), PolynomialFeatures(2), RidgeCV(np.logspace(-3, 3, 7)))
-    trend.fit(F, r, ridgecv__sample_weight=w)
+    return trend.fit(F, r, ridgecv__sample_weight=w).predict
+
+
+def _trees(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
+    """Return a trend and boosted trees on what it leaves."""
+    trend = _trend(F, r, w)
     trees = HistGradientBoostingRegressor(max_leaf_nodes=15, random_state=0)
-    trees.fit(F, r - trend.predict(F), sample_weight=w)
-    return lambda F: trend.predict(F) + trees.predict(F)
+    trees.fit(F, r - trend(F), sample_weight=w)
+    return lambda F: trend(F) + trees.predict(F)
+
+
+def _kernel(F: np.ndarray, r: np.ndarray, w: np.ndarray, *, width: float, ridge: float) -> Predict:
+    """Return a trend and a Gaussian kernel machine on what it leaves, around some of the rows."""
+    trend, scaler = _trend(F, r, w), StandardScaler().fit(F)
+    Z = scaler.transform(F)
+    centres = Z[np.random.default_rng(0).permutation(len(Z))[:CENTRES]]
+
+    def kernel(A: np.ndarray) -> np.ndarray:
+        return np.exp(-cdist(A, centres, "sqeuclidean") / (2 * width**2 * F.shape[1]))
+
+    K, inner = kernel(Z), kernel(centres)
+    squares = K.T @ (w[:, None] * K) + ridge * len(centres) * (inner + 1e-6 * np.eye(len(centres)))
+    a = np.linalg.solve(squares, K.T @ (w * (r - trend(F))))
+    return lambda F: trend(F) + kernel(scaler.transform(F)) @ a

@@ -247,6 +247,27 @@ class FirmResult:
         index = pd.Index(names, name="feature")
         return pd.DataFrame({k: v[order] for k, v in columns.items()}, index=index)
 
+    def to_json(self) -> str:
+        """Return all but the rows as JSON, with the version of firmlib; see `from_json`.
+
+        Examples
+        --------
+        >>> import firmlib
+        >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])
+        >>> firmlib.FirmResult.from_json(result.to_json()).feature_names
+        ('x0', 'x1')
+        """
+        from firmlib import __version__, _json
+
+        return _json.dumps(self, __version__)
+
+    @classmethod
+    def from_json(cls, text: str) -> FirmResult:
+        """Return the result that `to_json` wrote as `text`; it keeps no rows."""
+        from firmlib import _json
+
+        return _json.loads(text, cls, ConditionalScore)
+
     def intervals(
         self, confidence_level: float = 0.95, *, simultaneous: bool = False
     ) -> pd.DataFrame:

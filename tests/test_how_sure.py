@@ -209,6 +209,26 @@ def test_heavy_tails_are_noted():
     assert not firm(X[:, 0], X).heavy_tails.any()
 
 
+@pytest.mark.parametrize("rows", ["sample", "population"])
+def test_a_result_survives_as_json(rows):
+    import pandas as pd
+
+    rng = np.random.default_rng(14)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "colour": rng.choice(["a", "b"], 300)})
+    frame["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 9, 300), "D")
+    frame.loc[:9, ["x", "day"]] = np.nan
+    before = firm(rng.normal(size=300), frame, rows=rows)
+    after = firmlib.FirmResult.from_json(before.to_json())
+    pd.testing.assert_frame_equal(after.to_frame(), before.to_frame())
+    pd.testing.assert_frame_equal(after.intervals(0.8), before.intervals(0.8))
+    assert (after.n, after.rows, after.weight_type) == (300, rows, "count")
+    for name in frame:
+        np.testing.assert_array_equal(after.curves[name].t, before.curves[name].t)
+        np.testing.assert_array_equal(after.curves[name].q, before.curves[name].q)
+    with pytest.raises(ValueError, match=r"text must be what FirmResult\.to_json wrote"):
+        firmlib.FirmResult.from_json("{}")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
