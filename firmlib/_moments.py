@@ -127,10 +127,14 @@ class Scores:
     def find_bins(
         self, f: np.ndarray, *, counts: bool | None = None, **options: Any
     ) -> tuple[Bins, np.ndarray]:
-        """Return bins for the values of a feature, and the bin of each."""
-        w = self.w
-        if not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
-            w = w * ((len(w) if self.count is None else self.count.sum()) / w.sum())
+        """Return bins for the values of a feature, and the bin of each: as many as units allow."""
+        w, n = self.w, None
+        if self.unit is not None:
+            n = int(self.unit.max()) + 1
+        elif not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
+            n = len(w) if self.count is None else int(self.count.sum())
+        if n is not None:
+            w = w * (n / w.sum())
         return find_bins(f, w, count=self.count, **options)
 
     def psi(self, q: np.ndarray, V: float) -> np.ndarray:

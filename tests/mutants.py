@@ -116,6 +116,8 @@ MUTANTS = [
     ("11_splice_sites", "j) for table in firms)", "j) for table in ws)"),
     ("12_correlated_table", "l1_ratio=1", "l1_ratio=0"),
     ("12_correlated_table", "-0.0358191793", "-0.0359191793"),
+    ("16_how_sure", "three, groups=tumour", "three, groups=None"),
+    ("16_how_sure", "weight_type=kind", 'weight_type="sampling"'),
     ("14_any_sequence_model", "== [2, 0]) & (X", "== [2, 0]) | (X"),
     ("14_any_sequence_model", "10 * (1 - p**2)", "10 * (1 - p)"),
     ("14_any_sequence_model", '"G|NNAAG": ("GNNAAG", 29)', '"G|NNAAG": ("GGTAAG", 29)'),
