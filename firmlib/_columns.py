@@ -230,7 +230,7 @@ def _of_series(name: str, series: nw.Series) -> Column:
             kind = "ordered" if native.cat.ordered else "nominal"
             return Column(np.where(codes < 0, np.nan, codes), None, Scale(kind, labels))
         series = series.cast(nw.String)
-    return Column(*_objects(name, series.to_numpy()))
+    return Column(*_objects(name, series.to_numpy().astype(object, copy=False)))
 
 
 def _objects(name: str, values: np.ndarray) -> tuple[np.ndarray, None, Scale]:

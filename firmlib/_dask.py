@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firmlib._checks import check_array
+from firmlib._sources import drawn
+from firmlib.scores import is_model
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -17,15 +20,27 @@ if TYPE_CHECKING:
 _FAN_IN = 8  # parts that are merged by one task
 
 
-def fitted(before: StreamingFirm, F: Any, s: Any, sample_weight: Any) -> StreamingFirm:
+def fitted(
+    before: StreamingFirm, F: Any, s: Any, sample_weight: Any, *, progress: bool = False
+) -> StreamingFirm:
     """Return what `before` becomes with the rows of all partitions; no more than sums are sent.
 
-    First the leading partitions, until there are bins; then all others at once.
+    First the leading partitions, until there are bins; then all others at once. Of a model, bins
+    are found from partitions drawn at random, which are kept until they are scored.
     """
+    from dask.base import compute, persist
     from dask.delayed import delayed
+    from dask.diagnostics.progress import ProgressBar
 
     blocks = _partitions(F, s, sample_weight)
     part, after = delayed(_part), copy.copy(before)
+    if is_model(s) and not after.has_bins:
+        some = drawn(len(blocks))
+        tables = persist(*(blocks[i][0] for i in some))
+        for i, table in zip(some, tables, strict=True):
+            blocks[i] = (table, *blocks[i][1:])
+        sampled = delayed(_sampled)
+        after.take_bins(list(compute(*(sampled(after, table, len(some)) for table in tables))))
     while blocks and not after.has_bins:
         after = part(after, *blocks.pop(0)).compute()
     if blocks:
@@ -34,13 +49,18 @@ def fitted(before: StreamingFirm, F: Any, s: Any, sample_weight: Any) -> Streami
         while len(parts) > 1:
             groups = (parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN))
             parts = [delayed(_merged)(group) for group in groups]
-        after.merge(parts[0].compute())
+        with ProgressBar() if progress else nullcontext():
+            after.merge(parts[0].compute())
     return after
 
 
 def _part(before: StreamingFirm, *block: Any) -> StreamingFirm:
     """With the rows of a partition. Arguments stay as they are: a lost task is run again."""
     return copy.copy(before).partial_fit(*block)
+
+
+def _sampled(before: StreamingFirm, table: Any, parts: int) -> StreamingFirm:
+    return before.sampled(table, parts)
 
 
 def _merged(parts: list[StreamingFirm]) -> StreamingFirm:
@@ -65,6 +85,10 @@ def _cut(name: str, vector: Any, lengths: tuple[float, ...], count: int) -> list
     """A vector in blocks like those of F."""
     if vector is None:
         return [None] * count
+    if is_model(vector):
+        from dask.delayed import delayed
+
+        return [delayed(vector, traverse=False)] * count  # once in the graph
     known, lazy = not np.isnan(lengths).any(), hasattr(vector, "to_delayed")
     if known and not lazy:
         vector = check_array(name, vector, 1, (sum(lengths),))

@@ -210,7 +210,8 @@ class Chunk(NamedTuple):
 
 
 def _concatenated(name: str, parts: Sequence[Column], lengths: Sequence[int]) -> Column:
-    scale = reduce(lambda scale, part: joined(name, scale, part), parts, parts[0].scale)
+    first = next((part for part in parts if not _is_missing(part)), parts[0])
+    scale = reduce(lambda scale, part: joined(name, scale, part), parts, first.scale)
     parts = [part._replace(values=part.on(scale)) for part in parts]
     if any(part.rows is None for part in parts):
         dense = [part.dense(n) for part, n in zip(parts, lengths, strict=True)]
@@ -222,9 +223,13 @@ def _concatenated(name: str, parts: Sequence[Column], lengths: Sequence[int]) ->
 
 def joined(name: str, scale: Scale, column: Column) -> Scale:
     """Return a scale for a feature in other rows too; where it is missing in all, any will do."""
-    if scale is column.scale or (np.isnan(column.values).all() and column.rows is None):
+    if scale is column.scale or _is_missing(column):
         return scale
     return scale.joined(f"feature {name!r}", column.scale)
+
+
+def _is_missing(column: Column) -> bool:
+    return column.rows is None and bool(np.isnan(column.values).all())
 
 
 def _with_missing(bins: Bins) -> Bins:

@@ -241,8 +241,8 @@ def _is(f: Feature, value: Level, table: Table) -> np.ndarray:
     """Return in which rows a feature has a value."""
     column = f.of(table)
     x = column.dense(table.count)
-    if value is None:
-        return np.isnan(x)
+    if value is None or np.isnan(x).all():  # of a chunk without any, the kind is not known
+        return np.isnan(x) & (value is None)
     number = column.scale.number(f"value of column {f.__name__!r}", value)
     if np.isnan(number) and table.whole:
         levels = short(column.scale.shown(np.unique(x[~np.isnan(x)])).tolist())

@@ -11,12 +11,16 @@ from numpy.typing import ArrayLike
 from firmlib._checks import check_number
 from firmlib._data import Data, describe
 from firmlib._paired import Kept
+from firmlib._sources import is_source
 from firmlib.features import Pairs, Place, check_names, resolve
 from firmlib.result import ConditionalScore, Curves, FirmResult, make_result
 from firmlib.scores import Score, class_scores
+from firmlib.streaming import StreamingFirm
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_FIRST_ROWS = 100_000  # that the bins of a source are found from
 
 __all__ = ["conditional_expected_score", "firm", "firm_by_class"]
 
@@ -53,7 +57,9 @@ def firm(
     score : fitted estimator, callable X -> (n,), or array of shape (n,)
         The score s; see `firmlib.scores.as_score`. Labels count as scores.
     X : array, sparse matrix or data frame of shape (n, d)
-        Rows from the distribution of the inputs. The model gets them as they are.
+        Rows from the distribution of the inputs, of numbers, categories and dates. The model gets
+        them as they are. Also a dask array or data frame, a polars LazyFrame, a `pyarrow.dataset`
+        or a path of Parquet files, in one pass by `StreamingFirm`, which see.
     features : columns, callables, dict or table, default None
         Strings and integers are columns; a callable X -> (n,), such as those of
         `firmlib.features`, is a feature; a dict names features, and a list of columns in it is a
@@ -143,6 +149,24 @@ def firm(
     array([0.5, 0.5])
     """
     check_number("confidence_level", confidence_level, 0, 1, above=True)
+    if is_source(X):
+        if sample_weight is not None:
+            raise ValueError("sample_weight of rows that come in parts: use StreamingFirm")
+        stream = StreamingFirm(
+            n_bins=n_bins,
+            feature_names=feature_names,
+            method=method,
+            rows=rows,
+            confidence_level=confidence_level,
+            features=features,
+            categorical=categorical,
+            missing=missing,
+            standardize=standardize,
+            response_method=response_method,
+            target=target,
+            first_rows=_FIRST_ROWS,
+        )
+        return stream.fit(score, X).result()
     data = Data.of(
         score,
         X,

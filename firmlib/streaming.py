@@ -7,6 +7,7 @@ A feature's bins are fixed once, its sums in them add up over parts of the data 
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -31,11 +32,12 @@ from firmlib._data import (
     describe,
 )
 from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
 from firmlib._table import Table
 from firmlib.features import Group, Pairs, Place, Values, check_names, resolve
 from firmlib.result import Curves, FirmResult, make_result
-from firmlib.scores import Response, is_model, respond
+from firmlib.scores import Response, Score, is_model, respond
 
 __all__ = ["StreamingFirm"]
 
@@ -78,7 +80,8 @@ class StreamingFirm:
     missing : {"level", "drop", "raise"}, default "level"
         As for `firm`.
     standardize : bool, default False
-        As for `firm`, at the end.
+        Divide the scores by their standard deviation, at the end; to the errors it counts as
+        known, other than in `firm`.
     response_method : str, default "auto"
         What a model is asked; see `firmlib.scores.as_score`.
     target : label or column, default None
@@ -189,8 +192,9 @@ class StreamingFirm:
             Values of the features, in the same columns every time. Partitions of a dask array or
             data frame are summed up where they are, on whatever scheduler is active (first the
             leading ones, until there are bins), and no more than the sums is sent.
-        s : array of shape (n,)
-            Scores of these rows. Beside partitions of F of unknown length, of dask, in as many.
+        s : array of shape (n,), fitted estimator or callable X -> (n,)
+            Scores of these rows, or what gives them. Beside partitions of F of unknown length, of
+            dask, in as many.
         sample_weight : array of shape (n,), default None
             A weight k is the same as the row k times; by default all are 1.
 
@@ -244,6 +248,56 @@ class StreamingFirm:
         if self.missing == "raise":
             check_present(f"feature {name!r}", column.values)
         return column
+
+    def fit(self, score: Score, chunks: Any, *, progress: bool = False) -> Self:
+        """Take in the rows of many chunks, each scored and summed up where it is.
+
+        Parameters
+        ----------
+        score : fitted estimator or callable X -> (n,)
+        chunks : iterable of tables, dask array or data frame, polars LazyFrame, dataset or path
+            A path names a Parquet file, a folder of them or a pattern; its row groups become
+            pandas frames, and so do those of a `pyarrow.dataset`. Bins are found from
+            `first_rows` rows, drawn at random out of sixteen row groups or partitions: the first,
+            the last and random ones; of other iterables from the first rows. Each row is scored
+            once.
+        progress : bool, default False
+            Show a bar, with tqdm; of dask the bar of its own, on this computer.
+
+        Returns
+        -------
+        StreamingFirm
+            Itself. After an error it is as it was before the call.
+
+        Examples
+        --------
+        >>> import firmlib
+        >>> rng = np.random.default_rng(0)
+        >>> chunks = (rng.normal(size=(500, 2)) for _ in range(20))
+        >>> stream = firmlib.StreamingFirm().fit(lambda X: X[:, 0] - X[:, 1], chunks)
+        >>> stream.result().importances.round(1)
+        array([ 1., -1.])
+        """
+        if not is_model(score):
+            raise ValueError(f"score={type(score).__name__} must be a fitted model or a callable")
+        after = copy.copy(self)
+        if hasattr(chunks, "__dask_graph__"):
+            from firmlib import _dask
+
+            after = _dask.fitted(after, chunks, score, None, progress=progress)
+        else:
+            parts = parts_of(chunks)
+            if isinstance(parts, list) and not after.has_bins:
+                some = [parts[i] for i in drawn(len(parts))]
+                after.take_bins([after.sampled(part(), len(some)) for part in some])
+            if progress:
+                from tqdm import tqdm
+
+                parts = tqdm(parts, unit="chunk")
+            for part in parts:
+                after.partial_fit(part(), score)
+        self.__dict__ = after.__dict__
+        return self
 
     def merge(self, other: StreamingFirm) -> Self:
         """Take in the rows that another one has seen, which stays as it is.
@@ -409,6 +463,23 @@ class StreamingFirm:
         if not self._waiting or self._names is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         return self._summed(Chunk.of(self._names, self._waiting), self._names)
+
+    def sampled(self, F: Any, parts: int) -> Self:
+        """Return one that has seen a few random rows of a chunk `F`, one of so many `parts`."""
+        other, table = self.emptied(), Table(F, "F", at_least=0)
+        other.first_rows = sys.maxsize
+        count = min(table.n, -(-self.first_rows // parts))
+        rows = np.sort(np.random.default_rng(0).choice(table.n, count, replace=False))
+        some = F.iloc[rows] if hasattr(F, "iloc") else F[rows]
+        return other.partial_fit(some, np.zeros(count))
+
+    def take_bins(self, samples: Sequence[StreamingFirm]) -> None:
+        """Find bins from what `samples` have seen, without taking in their rows."""
+        total = samples[0]
+        for other in samples[1:]:
+            total.merge(other)
+        if total._names is not None:
+            self._names, self._bins = total._names, total.bins
 
     def emptied(self) -> Self:
         """Return one that has seen no rows, with the same bins."""

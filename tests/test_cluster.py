@@ -56,8 +56,27 @@ def test_frame_on_two_processes(client):
 def test_an_error_on_a_worker_is_told_here(client):
     bad = F.copy()
     bad[N - 1, 2] = np.inf
-    with pytest.raises(ValueError, match=r"^column 'x2' of F must be finite, got 1 NaN"):
+    with pytest.raises(ValueError, match=r"^column 'x2' of F must be finite or missing, got 1 inf"):
         StreamingFirm(first_rows=100).partial_fit(da.from_array(bad, chunks=(500, 5)), S)
+
+
+def test_a_model_on_parquet_where_the_rows_are(client, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(F, columns=list("abcde")).assign(word=rng.choice(["x", "y", "z"], N))
+    frame.loc[rng.random(N) < 0.1, "a"] = np.nan
+    for i in range(5):
+        frame.iloc[i::5].to_parquet(tmp_path / f"{i}.parquet", row_group_size=100)
+    stream = StreamingFirm().fit(total, dd.read_parquet(tmp_path))
+    result = stream.result()
+    expected = StreamingFirm(bins=stream.bins).partial_fit(frame, total).result()
+    np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-10)
+    np.testing.assert_allclose(result.standard_error, expected.standard_error, rtol=1e-10)
+    assert result.kinds[-1] == "nominal"
+    assert result.missing[0] == pytest.approx(frame["a"].isna().mean())
+
+
+def total(frame):
+    return frame["b"].to_numpy() + (frame["word"] == "x").to_numpy() + frame["a"].isna().to_numpy()
 
 
 @pytest.mark.slow
