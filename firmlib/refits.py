@@ -64,12 +64,13 @@ def stability(
     cv = ShuffleSplit(20, train_size=0.5, random_state=0) if cv is None else check_cv(cv, y)
     y, results = np.asarray(y), []
     for train, _ in cv.split(X, y):
-        model = clone(estimator).fit(_safe_indexing(X, train), y[train])
+        model: Any = clone(estimator)
+        model.fit(_safe_indexing(X, train), y[train])
         results.append(firm(model, X, features, keep=False, **options))
     Q = np.array([result.importances for result in results])
     rows = np.sqrt(np.mean([result.standard_error**2 for result in results], axis=0))
-    model = Q.std(axis=0, ddof=1)
-    columns = {"importance": Q.mean(axis=0), "rows": rows, "model": model}
-    frame = pd.DataFrame(columns | {"total": np.hypot(rows, model)})
+    refits = Q.std(axis=0, ddof=1)
+    columns = {"importance": Q.mean(axis=0), "rows": rows, "model": refits}
+    frame = pd.DataFrame(columns | {"total": np.hypot(rows, refits)})
     frame.index = pd.Index(results[0].feature_names, name="feature")
     return frame.iloc[np.argsort(-frame["importance"].abs().to_numpy(), kind="stable")]
