@@ -18,6 +18,7 @@ is more. Compare with more rows to see.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -105,13 +106,13 @@ def _trees(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
 def _kernel(F: np.ndarray, r: np.ndarray, w: np.ndarray, *, width: float, ridge: float) -> Predict:
     """Return a trend and a Gaussian kernel machine on what it leaves, around some of the rows."""
     trend, scaler = _trend(F, r, w), StandardScaler().fit(F)
-    Z = np.asarray(scaler.transform(F))
+    Z: Any = scaler.transform(F)
     centres = Z[np.random.default_rng(0).permutation(len(Z))[:CENTRES]]
 
-    def kernel(A: np.ndarray) -> np.ndarray:
+    def kernel(A: Any) -> np.ndarray:
         return np.exp(-cdist(A, centres, "sqeuclidean") / (2 * width**2 * F.shape[1]))
 
     K, inner = kernel(Z), kernel(centres)
     squares = K.T @ (w[:, None] * K) + ridge * len(centres) * (inner + 1e-6 * np.eye(len(centres)))
     a = np.linalg.solve(squares, K.T @ (w * (r - trend(F))))
-    return lambda F: trend(F) + kernel(np.asarray(scaler.transform(F))) @ a
+    return lambda F: trend(F) + kernel(scaler.transform(F)) @ a

@@ -69,8 +69,8 @@ def stability(
         results.append(firm(model, X, features, keep=False, **options))
     Q = np.array([result.importances for result in results])
     rows = np.sqrt(np.mean([result.standard_error**2 for result in results], axis=0))
-    refits = Q.std(axis=0, ddof=1)
-    columns = {"importance": Q.mean(axis=0), "rows": rows, "model": refits}
-    frame = pd.DataFrame(columns | {"total": np.hypot(rows, refits)})
+    spread = Q.std(axis=0, ddof=1)
+    columns = {"importance": Q.mean(axis=0), "rows": rows, "model": spread}
+    frame = pd.DataFrame(columns | {"total": np.hypot(rows, spread)})
     frame.index = pd.Index(results[0].feature_names, name="feature")
     return frame.iloc[np.argsort(-frame["importance"].abs().to_numpy(), kind="stable")]
