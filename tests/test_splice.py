@@ -124,7 +124,7 @@ def test_a_file_from_another_compressor_will_do(tmp_path):
 
 def test_outside_the_repository_it_says_where_the_data_are(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "DATA", tmp_path)
-    with pytest.raises(ValueError, match="is not there: the data come with the repository"):
+    with pytest.raises(ValueError, match="is not there: the data are in data/ of the repository"):
         splice()
 
 
