@@ -51,6 +51,7 @@ def make(folder, *arguments, **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
+        errors="replace",  # what make says of itself is in the letters of the locale
         check=False,
         umask=0o027,
     )
