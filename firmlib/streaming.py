@@ -372,11 +372,14 @@ class StreamingFirm:
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""
         feature.warn(name)
-        taken = feature.sums.w > 0
-        dropped = 0.0
+        w, dropped = feature.sums.w, 0.0
+        taken: Any = w > 0
         if self.missing == "drop":
-            taken[-1], dropped = False, float(feature.sums.w[-1])
-        if not taken.any():
+            taken[-1], dropped = False, float(w[-1])
+        count = np.count_nonzero(taken)
+        if count == len(w) - 1 and not taken[-1]:
+            taken = slice(count)  # as a rule all but missing values; need no copy
+        if not count:
             raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
         bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
         found = Tally(bins, feature.sums.each(lambda a: a[taken]), dropped=dropped)
@@ -441,7 +444,7 @@ class StreamingFirm:
         if self._bins is not None:
             return FeatureSums.empty(self._bins[name], limit).of(name, column, scores)
         f, of_values = scores.of_column(column)
-        start, _ = of_values.find_bins(
+        start, index = of_values.find_bins(
             f,
             counts=self.weight_type != "sampling" and not (scores.w % 1).any(),
             method=self.method,
@@ -450,7 +453,6 @@ class StreamingFirm:
             scale=column.scale,
         )
         empty = FeatureSums.empty(start, limit)
-        index = empty.bins.index(f)
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
     def _add(self, more: Statistics | None) -> None:
