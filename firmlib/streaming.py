@@ -429,14 +429,14 @@ class StreamingFirm:
             sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
             fine=sample and seen + len(chunk.s) < FINE,
         )
+        whole = not (chunk.w % 1).any()
         features = [
-            self._one(j, name, column, scores)
+            self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
         ]
-        whole = not (chunk.w % 1).any()
         return Statistics(names, scores.mean, len(chunk.s), features, whole)
 
-    def _one(self, j: int, name: str, column: Column, scores: Scores) -> FeatureSums:
+    def _one(self, j: int, name: str, column: Column, scores: Scores, whole: bool) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
         limit = np.inf if self.method == "discrete" else MAX_LEVELS
         if self._statistics is not None:
@@ -446,7 +446,7 @@ class StreamingFirm:
         f, of_values = scores.of_column(column)
         start, index = of_values.find_bins(
             f,
-            counts=self.weight_type != "sampling" and not (scores.w % 1).any(),
+            counts=self.weight_type != "sampling" and whole,
             method=self.method,
             rows=self.rows,
             n_bins=self.n_bins,
