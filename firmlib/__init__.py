@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
     from firmlib.comparison import compare
+    from firmlib.discovery import SearchResult, search
     from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_curves
     from firmlib.measure import conditional_expected_score, firm, firm_by_class
     from firmlib.refits import stability
@@ -25,6 +26,7 @@ __all__ = [
     "ConditionalScoreDisplay",
     "FirmDisplay",
     "FirmResult",
+    "SearchResult",
     "StreamingFirm",
     "binary",
     "compare",
@@ -37,6 +39,7 @@ __all__ = [
     "normal",
     "plot_curves",
     "scores",
+    "search",
     "stability",
     "strings",
 ]
@@ -46,12 +49,14 @@ _HOMES = {
     "ConditionalScoreDisplay": "display",
     "FirmDisplay": "display",
     "FirmResult": "result",
+    "SearchResult": "discovery",
     "StreamingFirm": "streaming",
     "compare": "comparison",
     "conditional_expected_score": "measure",
     "firm": "measure",
     "firm_by_class": "measure",
     "plot_curves": "display",
+    "search": "discovery",
     "stability": "refits",
 }
 
