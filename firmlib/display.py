@@ -149,7 +149,9 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     for ax in axes.flat[len(results) :]:
         ax.remove()
     response = result.response
-    figure.supxlabel("importance $Q_f$" + f" for {response}" * (response != "values"), size="medium")
+    figure.supxlabel(
+        "importance $Q_f$" + f" for {response}" * (response != "values"), size="medium"
+    )
     handles = _direction_legend(directions)
     figure.legend(*handles, loc="outside upper center", ncols=3, fontsize="small", frameon=False)
     return figure

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_number
+from firmlib._curves import ConditionalScore, Curves
 from firmlib._data import Data, describe
 from firmlib._paired import Kept
+from firmlib._resolve import check_names, resolve
 from firmlib._sources import is_source
-from firmlib.features import Pairs, Place, check_names, resolve
-from firmlib.result import ConditionalScore, Curves, FirmResult, make_result
+from firmlib.features import Pairs, Place
+from firmlib.result import FirmResult, make_result
 from firmlib.scores import Score
 from firmlib.streaming import StreamingFirm
 

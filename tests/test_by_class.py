@@ -106,7 +106,7 @@ def test_every_class_of_every_output(model, response):
 
 
 def test_probabilities_of_a_chain_of_classifiers():
-    model = ClassifierChain(LogisticRegression()).fit(NUMBERS, TWO == TWO[0])
+    model = ClassifierChain(LogisticRegression()).fit(NUMBERS, TWO[0] == TWO)
     results = firm_by_class(model, NUMBERS, response_method="predict_proba")
     np.testing.assert_allclose(results[1, False].curves["a"].q, 1 - results[1, True].curves["a"].q)
 
