@@ -50,7 +50,7 @@ class Conjunctions:
         self._parts = {name: part[:, weakest] for name, part in self._parts.items()}
         self._place = (2 * weakest[:, None] + [0, 1]).ravel()  # of the sorted conditions
 
-    def where(self, rule: Sequence[int]) -> np.ndarray:
+    def where(self, rule: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return which rows meet a rule."""
         return np.asarray(self.holds[list(rule)].all(axis=0))
 
