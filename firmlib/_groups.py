@@ -1,10 +1,11 @@
 """Several columns as one feature: sd of E[s(X) | X_G], where bins would need too many rows.
 
-E[s | X_G] is learnt from the rows: a quadratic trend by ridge regression, then boosted trees or,
-for up to five columns, a Gaussian kernel machine on what it leaves, whichever predicts better. As
-in `firmlib._spread.spread` the square of q = E[s | X_G] is estimated by the product of two
-estimates with independent noise: the rows are split into folds, and for each fold two models, m
-and m', learn from two halves of the other rows. With centred scores and a scale t,
+E[s | X_G] is learnt from the rows: a quadratic trend (of many columns a linear one) by ridge
+regression, then boosted trees or, for up to five columns, a Gaussian kernel machine on what it
+leaves, whichever predicts better. As in `firmlib._spread.spread` the square of q = E[s | X_G] is
+estimated by the product of two estimates with independent noise: the rows are split into folds, and
+for each fold two models, m and m', learn from two halves of the other rows. With centred scores and
+a scale t,
 
     V = mean of t s (m + m') - t^2 m m',   t = mean of s (m + m') / 2 over that of m m'
 
@@ -37,6 +38,7 @@ FOLDS = 5
 MIN_ROWS = 100
 FEW_COLUMNS = 5  # for which a kernel machine may do better than trees
 CENTRES = 1000  # of its kernels
+SQUARES = 20  # columns up to which the trend has their products; of levels there are many more
 BOLD = 1.3  # how far the test statistic spreads under no effect, because folds share models
 
 
@@ -90,8 +92,9 @@ def _best(F: np.ndarray, r: np.ndarray, w: np.ndarray, rows: np.ndarray, test: n
 
 
 def _trend(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
-    """Return a quadratic trend."""
-    trend = make_pipeline(StandardScaler(), PolynomialFeatures(2), RidgeCV(np.logspace(-3, 3, 7)))
+    """Return a quadratic trend, or of many columns a linear one."""
+    terms = PolynomialFeatures(2 if F.shape[1] <= SQUARES else 1)
+    trend = make_pipeline(StandardScaler(), terms, RidgeCV(np.logspace(-3, 3, 7)))
     return trend.fit(F, r, ridgecv__sample_weight=w).predict
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ConditionalScoreDisplay", "FirmDisplay", "plot_curves"]
+    from firmlib.by_class import FirmByClass
+
+__all__ = ["ConditionalScoreDisplay", "FirmDisplay", "plot_by_class", "plot_curves"]
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -71,28 +73,88 @@ class FirmDisplay:
 
     def plot(self, ax: Axes | None = None, *, n: int = 30) -> Self:
         """Draw the `n` most important features into `ax`, by default into a new figure."""
-        table = self.result.to_frame().head(check_integer("n", n, 1)).iloc[::-1]
-        Q, low, high = table[["importance", "ci_low", "ci_high"]].to_numpy().T
+        table = self.result.to_frame().head(check_integer("n", n, 1))
         ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
-        falls = Q < 0
-        nominal = table["kind"].isin(["nominal", "group"]).to_numpy()
-        color = np.where(nominal, GREY, np.where(falls, ORANGE, BLUE))
-        ax.barh(table.index, Q, color=color, height=0.7)
-        marks = {"rises with it": BLUE, "falls with it": ORANGE, "no direction": GREY}
-        if falls.any() or nominal.any():
-            seen = [Patch(color=c) for c in marks.values() if c in color]
-            names = [f"score {m}" if c != GREY else m for m, c in marks.items() if c in color]
-            ax.legend(seen, names, fontsize="small", frameon=False)
-        if (high > low).any():
-            error = np.maximum([Q - low, high - Q], 0)
-            ax.errorbar(Q, table.index, xerr=error, fmt="none", ecolor="black", elinewidth=1)
-        ax.axvline(0, color="black", linewidth=0.8)
+        directions = _draw_bars(ax, table)
+        if directions != {"score rises with it"}:
+            ax.legend(*_direction_legend(directions), fontsize="small", frameon=False)
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
         ax.set_xlabel(f"importance $Q_f${score}")
-        ax.margins(y=0.5 / len(table))
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+_DIRECTIONS = {"score rises with it": BLUE, "score falls with it": ORANGE, "no direction": GREY}
+
+
+def _draw_bars(ax: Axes, table: pd.DataFrame) -> set[str]:
+    """Draw importances with their intervals, the first on top; return the directions they have."""
+    table = table.iloc[::-1]
+    Q, low, high = table[["importance", "ci_low", "ci_high"]].to_numpy().T
+    rises, falls, neither = _DIRECTIONS
+    nominal = table["kind"].isin(["nominal", "group"]).to_numpy()
+    directions = np.where(nominal, neither, np.where(Q < 0, falls, rises))
+    ax.barh(table.index, Q, color=[_DIRECTIONS[d] for d in directions], height=0.7)
+    if (high > low).any():
+        error = np.maximum([Q - low, high - Q], 0)
+        ax.errorbar(Q, table.index, xerr=error, fmt="none", ecolor="black", elinewidth=1)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.margins(y=0.5 / len(table))
+    return set(directions)
+
+
+def _direction_legend(directions: set[str]) -> tuple[list[Patch], list[str]]:
+    """Return handles and names for a legend of the directions of bars."""
+    seen = [name for name in _DIRECTIONS if name in directions]
+    return [Patch(color=_DIRECTIONS[name]) for name in seen], seen
+
+
+def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
+    """Draw the importances as bars, a panel for each class, with the same features in all.
+
+    Parameters
+    ----------
+    results : FirmByClass
+    n : int, default 15
+        How many features: those that matter most to any class.
+    columns : int, default 3
+        How many panels in a row.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> [ax.get_title() for ax in results.plot().axes]
+    ['a', 'b', 'c']
+    """
+    names = results.importances.index[: check_integer("n", n, 1)]
+    columns = min(check_integer("columns", columns, 1), len(results))
+    rows = -(-len(results) // columns)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(min(7.0, 2 + 1.8 * columns), rows * (0.6 + 0.22 * len(names)) + 0.6),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    directions = set()
+    for ax, (target, result) in zip(axes.flat, results.items(), strict=False):
+        directions |= _draw_bars(ax, result.to_frame().loc[names])
+        ax.set_title(str(target), fontsize="medium")
+    for ax in axes.flat[len(results) - columns : len(results)]:
+        ax.tick_params(labelbottom=True)
+    for ax in axes.flat[len(results) :]:
+        ax.remove()
+    response = result.response
+    figure.supxlabel(
+        "importance $Q_f$" + f" for {response}" * (response != "values"), size="medium"
+    )
+    handles = _direction_legend(directions)
+    figure.legend(*handles, loc="outside upper center", ncols=3, fontsize="small", frameon=False)
+    return figure
 
 
 @dataclass

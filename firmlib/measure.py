@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_number
+from firmlib._curves import ConditionalScore, Curves
 from firmlib._data import Data, describe
 from firmlib._paired import Kept
+from firmlib._resolve import check_names, resolve
 from firmlib._sources import is_source
-from firmlib.features import Pairs, Place, check_names, resolve
-from firmlib.result import ConditionalScore, Curves, FirmResult, make_result
-from firmlib.scores import Score, class_scores
+from firmlib.features import Pairs, Place
+from firmlib.result import FirmResult, make_result
+from firmlib.scores import Score
 from firmlib.streaming import StreamingFirm
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FIRST_ROWS = 100_000  # that the bins of a source are found from
 
-__all__ = ["conditional_expected_score", "firm", "firm_by_class"]
+__all__ = ["conditional_expected_score", "firm"]
 
 
 def firm(
@@ -218,56 +217,6 @@ def firm(
         target=data.response.target,
         kept=kept,
     )
-
-
-def firm_by_class(
-    estimator: Any,
-    X: Any,
-    features: Any = None,
-    *,
-    response_method: str = "auto",
-    **options: Any,
-) -> pd.DataFrame:
-    """Importances for the score of every class, from one pass of predictions.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-    X : array, sparse matrix or data frame of shape (n, d)
-    features : columns, callables, dict or table, default None
-        As for `firm`.
-    response_method : str, default "auto"
-        As for `firm`.
-    **options
-        As for `firm`.
-
-    Returns
-    -------
-    DataFrame
-        One row per feature, one column per class; the feature that matters most to any class
-        first.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> kind = np.where(X[:, 0] > 1, "b", np.where(X[:, 1] > 0, "c", "a"))
-    >>> model = LogisticRegression().fit(X, kind)
-    >>> firmlib.firm_by_class(model, X, standardize=True).round(1).T
-    feature   x0   x1
-    a       -0.7 -0.7
-    b        1.0  0.0
-    c       -0.7  0.7
-    """
-    import pandas as pd
-
-    scores = class_scores(estimator, X, response_method=response_method)
-    results = {label: firm(s, X, features, **options) for label, s in scores.items()}
-    names = next(iter(results.values())).feature_names
-    index = pd.Index(names, name="feature")
-    frame = pd.DataFrame({k: result.importances for k, result in results.items()}, index=index)
-    return frame.iloc[np.argsort(-frame.abs().max(axis=1).to_numpy(), kind="stable")]
 
 
 def conditional_expected_score(

@@ -63,19 +63,24 @@ def as_score(
     return respond(score, Table.of(X), response_method=response_method, target=target).values
 
 
-def class_scores(estimator: Any, X: Any, *, response_method: str = "auto") -> dict[Any, np.ndarray]:
-    """Evaluate the score of every class, from one pass of predictions.
+def class_scores(
+    estimator: Score, X: Any, *, response_method: str = "auto"
+) -> dict[Any, np.ndarray]:
+    """Evaluate the score of every class or output, from one pass of predictions.
 
     Parameters
     ----------
-    estimator : fitted classifier
+    estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
+        A classifier has a score per class, a clusterer per cluster, a regressor per output; a
+        classifier with several outputs per (output, class). Labels, an array of shape (n,), have
+        one per label: its indicator.
     X : array or data frame with n rows
     response_method : str, default "auto"
         As for `as_score`.
 
     Returns
     -------
-    dict of class to ndarray of shape (n,)
+    dict of class or output to ndarray of shape (n,)
 
     Examples
     --------
@@ -85,22 +90,58 @@ def class_scores(estimator: Any, X: Any, *, response_method: str = "auto") -> di
     >>> class_scores(model, [[0], [2]], response_method="predict")["top"]
     array([0., 1.])
     """
-    table, method = Table.of(X), _method(estimator, response_method)
-    if not hasattr(estimator, "classes_"):
-        raise ValueError(f"estimator={type(estimator).__name__} has no classes")
-    values = np.asarray(getattr(estimator, method)(table.data))
-    labels = np.asarray(estimator.classes_).tolist()
-    scores = {c: _of_class(estimator, method, values, labels, c).values for c in labels}
-    return {label: check_array("score", s, 1, (table.n,)) for label, s in scores.items()}
+    found = respond_all(estimator, Table.of(X), response_method=response_method)
+    return {response.target: response.values for response in found}
+
+
+def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
+    """Return the score of every class or output, with what was asked."""
+    _check_instance(score)
+    kind = type(score).__name__
+    if any(hasattr(score, method) for method in RESPONSE_METHODS):
+        method = _method(score, response_method)
+        values: Any = getattr(score, method)(table.data)
+        found = [_of_output(score, method, values, target) for target in _targets(score, values)]
+    else:
+        method = "callable" if callable(score) else "values"
+        table.check_rows("score", score)
+        values = np.asarray(score(table.data) if callable(score) else score)
+        if values.ndim == 2:
+            found = [Response(column, method, j) for j, column in enumerate(values.T)]
+        else:
+            labels = np.unique(values).tolist() if values.dtype.kind in "biuUO" else []
+            found = [Response(_label_score(values, c), method, c) for c in labels]
+    if not found:
+        raise ValueError(
+            f"estimator={kind} has no classes and one output; expected several (of one score, use "
+            "firm)"
+        )
+    return [
+        response._replace(values=check_array("score", response.values, 1, (table.n,)))
+        for response in found
+    ]
+
+
+def _targets(estimator: Any, values: Any) -> list:
+    """Return all that can be the target in the answer of an estimator."""
+    classes: Any = getattr(estimator, "classes_", [])
+    if _several_outputs(classes):
+        return [(j, c) for j, labels in enumerate(classes) for c in np.asarray(labels).tolist()]
+    if len(classes):
+        return np.asarray(classes).tolist()
+    if np.ndim(values) == 2:
+        return list(range(np.shape(values)[1]))
+    return np.unique(values).tolist() if _is_a(estimator, "clusterer") else []
 
 
 def respond(
     score: Score, table: Table, *, response_method: str = "auto", target: Any = None
 ) -> Response:
     """Return the score of every row of a table, with what was asked."""
+    if isinstance(score, Response):  # one of `respond_all`
+        return score
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
-    if isinstance(score, type):
-        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
+    _check_instance(score)
     if any(hasattr(score, method) for method in RESPONSE_METHODS):
         response = _ask(score, table, response_method, target)
     elif callable(score):
@@ -120,6 +161,11 @@ def respond(
     if np.ndim(values) == 2 and np.shape(values)[1] == 1 and response.method != "values":
         values = np.asarray(values)[:, 0]
     return response._replace(values=check_array("score", values, 1, (table.n,)))
+
+
+def _check_instance(score: Score) -> None:
+    if isinstance(score, type):
+        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
 
 
 def is_model(score: Score) -> bool:
@@ -166,12 +212,21 @@ def _is_one_against_one(estimator: Any) -> bool:
     return several and getattr(estimator, "decision_function_shape", None) == "ovo"
 
 
+def _several_outputs(classes: Any) -> bool:
+    """Whether a classifier has several outputs with classes of their own."""
+    return isinstance(classes, list) and bool(classes) and np.ndim(classes[0]) == 1
+
+
 def _ask(estimator: Any, table: Table, response_method: str, target: Any) -> Response:
     """Return what an estimator answers for one class or output."""
     method = _method(estimator, response_method)
-    values: Any = getattr(estimator, method)(table.data)
+    return _of_output(estimator, method, getattr(estimator, method)(table.data), target)
+
+
+def _of_output(estimator: Any, method: str, values: Any, target: Any) -> Response:
+    """Take the score of one class or output from the answer of an estimator."""
     classes: Any = getattr(estimator, "classes_", [])
-    if not (isinstance(classes, list) and classes and np.ndim(classes[0]) == 1):
+    if not _several_outputs(classes):
         classes = np.asarray(classes).tolist()
         return _of_class(estimator, method, np.asarray(values), classes, target)
     pair: Any = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
@@ -211,7 +266,8 @@ def _of_class(
         if not classes:
             raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
         check_target(target, classes)
-        return Response(values if target == classes[1] else -values, method, target)
+        other = 1 - values if method == "predict_proba" else -values
+        return Response(values if target == classes[1] else other, method, target)
     if method == "decision_function" and len(classes) != values.shape[1]:
         raise ValueError(
             f"score={kind} has {values.shape[1]} decision values for {len(classes)} classes; "

@@ -23,6 +23,7 @@ from firmlib._checks import (
     check_option,
 )
 from firmlib._columns import Column, check_present
+from firmlib._curves import Curves
 from firmlib._data import (
     MISSING,
     WEIGHT_TYPES,
@@ -32,11 +33,12 @@ from firmlib._data import (
     describe,
 )
 from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
 from firmlib._table import Table
-from firmlib.features import Group, Pairs, Place, Values, check_names, resolve
-from firmlib.result import Curves, FirmResult, make_result
+from firmlib.features import Group, Pairs, Place, Values
+from firmlib.result import FirmResult, make_result
 from firmlib.scores import Response, Score, is_model, respond
 
 __all__ = ["StreamingFirm"]

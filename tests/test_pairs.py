@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
-from firmlib import firm, firm_by_class
+from firmlib import firm
 from firmlib.features import Pairs
 
 NAMES = ("importances", "standard_error", "ci_low", "ci_high", "pvalues", "variance")
@@ -96,34 +95,3 @@ def test_a_hundred_thousand_pairs():
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.random.default_rng(5).normal(size=(30, 3)))
-
-
-@pytest.mark.parametrize("response", ["auto", "predict_proba", "predict"])
-def test_all_classes_at_once_are_each_class_alone(response):
-    rng = np.random.default_rng(6)
-    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
-    y = np.array(["no", "so", "yes"])[np.digitize(X["b"] + 0.1 * rng.normal(size=300), [-0.5, 0.5])]
-    machine = LogisticRegression().fit(X, y)
-    table = firm_by_class(machine, X, response_method=response)
-    assert list(table.columns) == ["no", "so", "yes"]
-    assert table.index[0] == "b"
-    for label in table:
-        alone = firm(machine, X, response_method=response, target=label)
-        np.testing.assert_allclose(table[label].loc[list("abc")], alone.importances, rtol=1e-12)
-
-
-def test_two_classes_mirror_each_other():
-    X = np.random.default_rng(7).normal(size=(200, 2))
-    machine = LogisticRegression().fit(X, X[:, 0] > 0)
-    table = firm_by_class(machine, X)
-    np.testing.assert_allclose(table[False], -table[True])
-
-
-def test_classes_are_needed():
-    with pytest.raises(ValueError, match="estimator=_NoClasses has no classes"):
-        firm_by_class(_NoClasses(), np.eye(3))
-
-
-class _NoClasses:
-    def predict(self, X):
-        return X[:, 0]

@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from firmlib import datasets
-from firmlib.datasets import SPLICE, splice
+from firmlib import _files
+from firmlib._files import SPLICE
+from firmlib.datasets import splice
 from firmlib.strings import decode
 from workflow import ROOT
 
@@ -123,7 +124,7 @@ def test_a_file_from_another_compressor_will_do(tmp_path):
 
 
 def test_outside_the_repository_it_says_where_the_data_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "DATA", tmp_path)
+    monkeypatch.setattr(_files, "DATA", tmp_path)
     with pytest.raises(ValueError, match="is not there: the data are in data/ of the repository"):
         splice()
 

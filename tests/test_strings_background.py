@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from firmlib.strings.alphabet import encode, windows
+from firmlib.strings.alphabet import encode
 from firmlib.strings.background import Background, marginal
+from firmlib.strings.words import windows
 
 
 def random_chain(rng, order, length):

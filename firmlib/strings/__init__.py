@@ -1,15 +1,6 @@
 """Sequences: WD and WDS kernels, an SVM, its weights and POIMs (Sections 1.2 and 3.3)."""
 
-from firmlib.strings.alphabet import (
-    DNA,
-    PROTEIN,
-    RNA,
-    Alphabet,
-    decode,
-    encode,
-    index_word,
-    word_index,
-)
+from firmlib.strings.alphabet import DNA, PROTEIN, RNA, Alphabet, decode, encode
 from firmlib.strings.background import Background
 from firmlib.strings.confirm import confirm
 from firmlib.strings.fasta import read_fasta
@@ -22,6 +13,7 @@ from firmlib.strings.search import top_motifs
 from firmlib.strings.surrogate import fit_surrogate
 from firmlib.strings.svm import WDSClassifier
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import index_word, word_index
 
 __all__ = [
     "DNA",

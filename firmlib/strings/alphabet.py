@@ -1,6 +1,6 @@
-"""Sequences as numbers: an alphabet, letters as codes, words as column numbers of a table."""
+"""Sequences as numbers: an alphabet, and letters as codes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,6 @@ __all__ = [
     "Alphabet",
     "decode",
     "encode",
-    "index_word",
-    "word_index",
 ]
 
 _FOREIGN = 255  # the code of what is no symbol
@@ -348,96 +346,6 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     codes = _check_codes("codes", _as_array("codes", codes), alphabet, unknown)
     symbols = np.frombuffer(alphabet.symbols.encode(), dtype=np.uint8)[codes]
     return symbols.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
-
-
-def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
-    """Number words of one length k from AA..A = 0 to TT..T = 4**k - 1, first letter first.
-
-    These are the columns of the tables that `poim` and `PositionalWeights.dense` return.
-
-    Parameters
-    ----------
-    words : sequence of n str, or codes of shape (n, k)
-        Of 1 to 31 letters each; of 14 at most for proteins.
-    alphabet : Alphabet, default DNA
-        Its number of letters takes the place of 4.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Examples
-    --------
-    >>> from firmlib.strings import word_index
-    >>> word_index(["AA", "AC", "TT"])
-    array([ 0,  1, 15])
-    """
-    codes = encode(words, alphabet=alphabet, name="words")
-    k = check_integer("the words' length", codes.shape[1], 1, alphabet.max_letters)
-    return windows(codes, k, len(alphabet))[:, 0]
-
-
-def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[str]:
-    """Return the words of k letters that have these numbers, the inverse of `word_index`.
-
-    Parameters
-    ----------
-    index : integer array of shape (n,)
-        From 0 to 4**k - 1 for DNA.
-    k : int
-        Letters in each word, from 1 to 31 for DNA.
-    alphabet : Alphabet, default DNA
-        As in `word_index`.
-
-    Returns
-    -------
-    list of n str
-
-    Examples
-    --------
-    >>> from firmlib.strings import index_word
-    >>> index_word([0, 1, 15], 2)
-    ['AA', 'AC', 'TT']
-    """
-    k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
-    if index.dtype.kind not in "iu" or index.ndim != 1 or index.size == 0:
-        raise ValueError(
-            f"index must be a list of integers, got {index.dtype} of shape {index.shape}"
-        )
-    n_words = len(alphabet) ** k
-    if index.min() < 0 or index.max() >= n_words:
-        bad = index[(index < 0) | (index >= n_words)][0]
-        raise ValueError(
-            f"index must be from 0 to {n_words - 1} for words of length {k}, got {bad}"
-        )
-    return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
-
-
-def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Index of the d letters, of `size` many, from each position on, shape (n, L - d + 1)."""
-    n = codes.shape[1] - d + 1
-    index = np.zeros((len(codes), n), dtype=np.int64)
-    for t in range(d):
-        index = size * index + codes[:, t : t + n]
-    return index
-
-
-def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Codes of the words of d letters, of `size` many, with these indices, shape (n, d)."""
-    return index[:, None] // size ** np.arange(d)[::-1] % size
-
-
-def known_runs(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """Stretches without unknown letters, those of one place together: rows, offset, their codes."""
-    edge = np.diff(np.pad(codes < size, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, start = np.nonzero(edge == 1)
-    stop = np.nonzero(edge == -1)[1]
-    order = np.lexsort([stop, start])
-    last = np.flatnonzero(np.diff(start[order]) | np.diff(stop[order])) + 1
-    for group in np.split(order, last):
-        if group.size:
-            first, end = int(start[group[0]]), int(stop[group[0]])
-            yield row[group], first, codes[row[group], first:end]
 
 
 def shortened(text: str | bytes) -> str:

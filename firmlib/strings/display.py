@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from firmlib.strings.alphabet import DNA, Alphabet, index_word
+from firmlib.strings.alphabet import DNA, Alphabet
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions, max_by_length
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import index_word
 
 # isort: split
 # After firmlib.display, which says how to get matplotlib.

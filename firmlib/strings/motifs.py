@@ -12,10 +12,11 @@ from firmlib._checks import check_array, check_integer, check_option
 from firmlib.binary import firm_from_poim
 from firmlib.strings._expected import expected_score
 from firmlib.strings._sweep import messages, sweep, sweep_long_words
-from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.poim import check_background, poim
 from firmlib.strings.weights import PositionalWeights, find
+from firmlib.strings.words import windows
 
 __all__ = [
     "importance_along",

@@ -6,11 +6,12 @@ import numpy as np
 
 from firmlib._checks import check_integer, check_memory
 from firmlib.strings._sweep import messages, sweep, sweep_long_words
-from firmlib.strings.alphabet import Alphabet, decode, encode, letters, windows
+from firmlib.strings.alphabet import Alphabet, decode, encode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import ROUNDING, motif_importance
 from firmlib.strings.poim import check_background, poim
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import letters, windows
 
 __all__ = ["top_motifs"]
 

@@ -12,9 +12,10 @@ from sklearn.utils import gen_batches
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
 from firmlib.strings._expected import expected_scores
-from firmlib.strings.alphabet import DNA, Alphabet, encode, known_runs, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
+from firmlib.strings.words import known_runs, windows
 
 __all__ = ["PositionalWeights"]
 
