@@ -90,7 +90,7 @@ class Data:
             return replace(found, missing=dropped / float(self.scores.total.w))
         found = Tally.of(scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins)
         found.check(self.rows)
-        return found._replace(dropped=dropped)
+        return found._replace(dropped=dropped) if dropped else found
 
     def _present(self, column: Column) -> tuple[Column, Scores]:
         """Return a feature and the scores in the rows in which it is known."""
