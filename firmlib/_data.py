@@ -176,6 +176,25 @@ class Data:
         names = [f.__name__ for f in parts]
         return estimate_pairs(self.scores, table, names, pairs.kind, self.rows)
 
+    def estimate_interactions(self, pairs: Pairs) -> tuple[list[str], Estimate, list[str]]:
+        """Estimate what no sum of two curves explains, of all pairs; with names and methods."""
+        if self.method == "slope" or self.missing == "drop" or self.scores.unit is not None:
+            raise ValueError(
+                f"Pairs('interaction') with method={self.method!r}, missing={self.missing!r}"
+                f"{' and groups' * (self.scores.unit is not None)}: expected no 'slope', no 'drop' "
+                "and no groups of rows"
+            )
+        parts = pairs.parts(self.table)
+        check_memory("X as columns with bins", (self.table.count, len(parts), 6))
+        columns = [f.of(self.table) for f in parts]
+        for f, column in zip(parts, columns, strict=True):
+            if self.missing == "raise":
+                check_present(f"{f.__name__!r}", column.values)
+        from firmlib._interaction import estimate_interactions
+
+        names = [f.__name__ for f in parts]
+        return estimate_interactions(self.scores, columns, names, self.rows)
+
 
 def describe(source: Tally | Slope | None) -> tuple[str, float]:
     """Return what a feature holds, and the share of rows in which it is missing."""
