@@ -18,10 +18,7 @@ from firmlib._beyond import Cells, beyond
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
-from firmlib._spread import EMPTY
-
-_ALIKE = 1e-10  # share of the larger moment below which g does not vary in a cell
-_ROUNDED = 1e-12  # share of the largest score below which a remainder is rounding
+from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 
 
 class Planes:
@@ -34,7 +31,7 @@ class Planes:
         self.inverse, self.parameters = None, float(len(self.W))
         if g:
             table = np.array(moments).transpose(2, 0, 1)
-            self.inverse = np.linalg.pinv(table, rcond=_ALIKE, hermitian=True)
+            self.inverse = np.linalg.pinv(table, rcond=NUDGE, hermitian=True)
             self.parameters += float(np.einsum("ajk,akj->", self.inverse, table))  # their ranks
 
     def _mean(self, x: np.ndarray) -> np.ndarray:
@@ -86,7 +83,7 @@ def estimate_given(
     if bins.method == "binned":
         part, size = _parted(cell, np.where(known, rest, np.nan), scores.w, parts), parts + 1
     e = planes.residual(scores.r)
-    if np.abs(e).max() < _ROUNDED * np.abs(scores.r).max():
+    if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
         e = np.zeros_like(e)
     tables = list(_tables(scores, planes, e, part, size, rows == "sample" and ordered))
     found = beyond(tables, rows, smooth=bins.method == "binned")
