@@ -53,12 +53,11 @@ def sources(folder):
     yield "dask of pandas", dd.from_pandas(X, npartitions=7)
 
 
-def assert_same(result, other, rtol=1e-10, errors=True):
+def assert_same(result, other, rtol=1e-10):
     assert result.feature_names == other.feature_names
     assert result.kinds == other.kinds
     np.testing.assert_allclose(result.variance, other.variance, rtol=rtol)
-    if errors:
-        np.testing.assert_allclose(result.standard_error, other.standard_error, rtol=rtol)
+    np.testing.assert_allclose(result.standard_error, other.standard_error, rtol=rtol)
     np.testing.assert_allclose(result.missing, other.missing)
 
 
