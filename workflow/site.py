@@ -39,6 +39,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "date": str(citation()["date-released"]),
         "tally": tally(ledger),
         "minute": minute(),
+        "contents": contents(),
         "claims": claims_table(ledger, one_page),
         "errata": errata_table(ledger, one_page),
         "gallery": gallery(one_page),
@@ -114,6 +115,18 @@ def minute() -> str:
     link = r"\[([^]]+)\]\(notebooks/(\w+)\.ipynb((?:#[\w.-]+)?)\)"
     text = re.sub(link, r'<a href="notebooks/\2.html\3">\1</a>', text)
     return text.replace("(GUIDE.md)", "(guide.md)")
+
+
+def contents() -> str:
+    """Return the notebooks as the navigation has them: number, section of the paper, title."""
+    readme = (ROOT / "README.md").read_text()
+    lines = []
+    for stem, section in re.findall(r"^\| \[(\w+)\]\(notebooks/.*?\) \| (.*?) \|", readme, re.M):
+        notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", as_version=4)
+        title = re.match("# (.+)", notebook.cells[0].source)[1]  # type: ignore[index]
+        place = "" if section == "–" else f"§{section.replace('Figure', 'Fig.')} · "
+        lines.append(f"{stem[:2]} · {place}{title} <notebooks/{stem}>")
+    return "\n".join(lines)
 
 
 def claims_table(ledger: list[dict], one_page: bool) -> str:
