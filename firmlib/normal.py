@@ -35,8 +35,8 @@ def firm_linear(
 
     Given some inputs X_G, the others are normal with the covariance
     Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :], whatever X_G is; with it in place of Sigma, Q
-    is what a feature adds to them. Given all other inputs, it is w_j times what is left of sd(X_j): for
-    independent inputs the root of the total Sobol index, in units of the score.
+    is what a feature adds to them. Given all other inputs, it is w_j times what is left of sd(X_j):
+    for independent inputs the root of the total Sobol index, in units of the score.
 
     Parameters
     ----------
