@@ -38,6 +38,8 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "version": firmlib.__version__,
         "date": str(citation()["date-released"]),
         "tally": tally(ledger),
+        "minute": minute(),
+        "contents": contents(),
         "claims": claims_table(ledger, one_page),
         "errata": errata_table(ledger, one_page),
         "gallery": gallery(one_page),
@@ -48,7 +50,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], page.read_text())
         page.write_text(text)
     if one_page:
-        for page in ("explorer.md", "index.md"):
+        for page in ("claims.md", "explorer.md", "index.md"):
             (source / page).unlink()
         (source / "print.md").rename(source / "index.md")
     else:
@@ -104,6 +106,27 @@ def bibtex() -> str:
   booktitle = {{{paper["collection-title"]}}},
   year      = {{{paper["year"]}}}
 }}"""
+
+
+def minute() -> str:
+    """Return what the README says of use and findings, with links to the site's own pages."""
+    readme = (ROOT / "README.md").read_text()
+    text = readme[readme.index("## Your own model") : readme.index("## All claims")].strip()
+    link = r"\[([^]]+)\]\(notebooks/(\w+)\.ipynb((?:#[\w.-]+)?)\)"
+    text = re.sub(link, r'<a href="notebooks/\2.html\3">\1</a>', text)
+    return text.replace("(GUIDE.md)", "(guide.md)")
+
+
+def contents() -> str:
+    """Return the notebooks as the navigation has them: number, section of the paper, title."""
+    readme = (ROOT / "README.md").read_text()
+    lines = []
+    for stem, section in re.findall(r"^\| \[(\w+)\]\(notebooks/.*?\) \| (.*?) \|", readme, re.M):
+        notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", as_version=4)
+        title = re.match("# (.+)", notebook.cells[0].source)[1]  # type: ignore[index]
+        place = "" if section == "–" else f"§{section.replace('Figure', 'Fig.')} · "
+        lines.append(f"{stem[:2]} · {place}{title} <notebooks/{stem}>")
+    return "\n".join(lines)
 
 
 def claims_table(ledger: list[dict], one_page: bool) -> str:
