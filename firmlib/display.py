@@ -79,7 +79,8 @@ class FirmDisplay:
         ax.legend(*_direction_legend(directions), fontsize="small", frameon=False)
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
-        ax.set_xlabel(f"importance $Q_f${score}")
+        given = f" given {', '.join(self.result.given)}" if self.result.given else ""
+        ax.set_xlabel(f"importance $Q_f${score}{given}")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
