@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import yaml
 from sphinx.cmd.build import main as sphinx
 
@@ -40,6 +41,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "tally": tally(ledger),
         "minute": minute(),
         "contents": contents(),
+        "sweep": sweep(),
         "claims": claims_table(ledger, one_page),
         "errata": errata_table(ledger, one_page),
         "gallery": gallery(one_page),
@@ -50,7 +52,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], page.read_text())
         page.write_text(text)
     if one_page:
-        for page in ("claims.md", "explorer.md", "index.md"):
+        for page in ("claims.md", "explorer.md", "index.md", "sliders.md"):
             (source / page).unlink()
         (source / "print.md").rename(source / "index.md")
     else:
@@ -127,6 +129,20 @@ def contents() -> str:
         place = "" if section == "–" else f"§{section.replace('Figure', 'Fig.')} · "
         lines.append(f"{stem[:2]} · {place}{title} <notebooks/{stem}>")
     return "\n".join(lines)
+
+
+def sweep() -> str:
+    """Return in how many of the points of the sweep the motif is first, by degree and noise."""
+    table = pd.read_csv(ROOT / "data" / "sweep_gattaca.csv")
+    first = table.assign(w=table["rank_w"] == 1, firm=table["rank_firm"] == 1)
+    degrees, mutations = (sorted(table[name].unique().tolist()) for name in ("degree", "mutations"))
+
+    def cell(d: int, m: int) -> list[float]:
+        some = first[(first["degree"] == d) & (first["mutations"] == m)]
+        return [len(some), *some[["w", "firm"]].mean().fillna(0).tolist()]
+
+    cells = [[cell(d, m) for m in mutations] for d in degrees]
+    return json.dumps({"degrees": degrees, "mutations": mutations, "cells": cells})
 
 
 def claims_table(ledger: list[dict], one_page: bool) -> str:
