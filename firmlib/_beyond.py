@@ -57,15 +57,24 @@ def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
     mean = sums.wr / np.maximum(w, EMPTY)
     _, u, n = _noise(sums, mean, wwr, wwrr)
     share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
-    within = np.maximum(n - 1, 0).sum()
-    u = u * within / np.maximum(within - cells.parameters + share[w > 0].sum(), 1)
+    left, within = 1 - share, np.maximum(n - 1, 0).sum()
+    if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores
+        return {"variance": 0.0, "error": 0.0}, 1.0
+    spare = within - cells.parameters + share[w > 0].sum()
+    if spare < 1:
+        raise ValueError(
+            f"{n.sum():.0f} rows in {np.count_nonzero(w)} cells of the columns are too few to tell "
+            "an effect from noise; expected more rows, or columns with fewer levels"
+        )
+    u = u * within / spare
     grow = n.sum() / max(n.sum() - cells.parameters, 1)  # the fit takes a share of V as well
-    m, u, signal, left = m * np.sqrt(grow), u * grow, signal * grow, 1 - share
+    m, u, signal = m * np.sqrt(grow), u * grow, signal * grow
     noise = float(left @ u)
-    if noise <= 0 or not sums.wrr.any():
-        return {"variance": signal / W, "error": 0.0}, float(signal <= 0)
-    df = noise**2 / (left @ u**2), noise**2 / (((left * u) ** 2) @ (1 / np.maximum(n - 1, 1)))
-    pvalue = float(special.fdtrc(*df, signal / noise))
+    if noise > 0:
+        df = noise**2 / (left @ u**2), noise**2 / ((left * u) ** 2 @ (1 / np.maximum(n - 1, 1)))
+        pvalue = float(special.fdtrc(*df, signal / noise))
+    else:  # what there is, is real
+        pvalue = 0.0 if signal > 0 else 1.0
     column = slice(None), None
     sure = uncertainty(w[column], m[column], u[column], n[column], 0.0, None, None)
     numbers = {name: float(value[0]) for name, value in sure._asdict().items()}

@@ -65,6 +65,7 @@ class Axis(NamedTuple):
             line /= np.abs(line).max()
             middle = np.bincount(index, scores.w * line) / np.bincount(index, scores.w)
             step = np.append(np.diff(middle[:known]), [1.0] * (1 + bins.missing))
+            step = np.where(step > 0, step, 1.0)  # values of very different size are alike here
             left = np.clip(index - (line < middle[index]), 0, known - 2)
             left = np.where(there, left, index)
             part = np.clip((line - middle[left]) / step[left], -_BEYOND, 1 + _BEYOND)
