@@ -6,12 +6,12 @@ remains is e. With the weight w of a cell, the mean m of e in it and the varianc
 mean, the simpler fit takes a share of the noise, too, and leaves 1 - w h of it, where h is the
 leverage of a row of the cell. So sum w m^2 exceeds W V by sum (1 - w h) u, which is taken off.
 What varies within cells is lost: of a smooth effect a share that grows with the square of their
-width, so that cells twice as wide tell how much (Richardson's extrapolation).
+width, so that cells of half the width tell how much (Richardson's extrapolation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,19 +31,20 @@ class Cells(NamedTuple):
     parameters: float
 
 
-def beyond(cells: Sequence[Cells], rows: str, *, smooth: bool = False) -> Estimate:
+def beyond(cells: Sequence[Cells], rows: str, finer: Callable[[], Cells] | None = None) -> Estimate:
     """Estimate the variance of what is left.
 
     The first entry has the cells that V comes from; further ones have coarser cells, in which
-    effects that vary slowly stand out, and are for the test alone; if `smooth`, the second one
-    has cells twice as wide, and corrects a V that is clear of 0.
+    effects that vary slowly stand out, and are for the test alone. A V that is clear of 0 comes
+    from `finer` cells, of half the width, and from how it changed.
     """
     found = [_one(one, rows) for one in cells]
-    first, pvalues = found[0][0], [pvalue for _, pvalue in found]
-    if smooth and len(found) > 1 and first["variance"] > 2 * first["error"]:
-        first["variance"] += max(first["variance"] - found[1][0]["variance"], 0) / 3
+    numbers, pvalues = found[0][0], [pvalue for _, pvalue in found]
+    if finer is not None and numbers["variance"] > 2 * numbers["error"]:
+        coarse, numbers = numbers["variance"], _one(finer(), rows)[0]
+        numbers["variance"] += max(numbers["variance"] - coarse, 0) / 3
     pvalue = np.nan if rows == "population" else float(cauchy(np.array(pvalues)[:, None])[0])
-    return Estimate(**first, pvalue=pvalue)
+    return Estimate(**numbers, pvalue=pvalue)
 
 
 def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
