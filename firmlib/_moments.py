@@ -127,10 +127,15 @@ class Scores:
     def find_bins(
         self, f: np.ndarray, *, counts: bool | None = None, **options: Any
     ) -> tuple[Bins, np.ndarray]:
-        """Return bins for the values of a feature, and the bin of each: as many as units allow."""
+        """Return bins for the values of a feature, and the bin of each: as many as units allow.
+
+        Where values are alike within units, these count, and rows where they are not.
+        """
         w, n = self.w, None
         if self.unit is not None:
-            n = int(self.unit.max()) + 1
+            z = f.argsort(kind="stable").argsort() - (len(f) - 1) / 2
+            alike = self.squares(z) / ((w * z) ** 2).sum()
+            n = int(np.clip(len(f) / alike, self.unit.max() + 1, len(f)))
         elif not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
             n = len(w) if self.count is None else int(self.count.sum())
         if n is not None:
@@ -159,7 +164,12 @@ class Scores:
             share = (sums.pairs[0] / np.maximum(sums.w, EMPTY) ** 2)[index]
             q = self.r - (self.r - q) / np.sqrt(np.maximum(1 - share, 0.5))
         psi = self.psi(q, V)
-        return Influence(self.squares(psi), self.squares(psi, 3), self.unit is not None)
+        shared = False
+        if self.unit is not None:
+            one = np.zeros(self.unit.max() + 1, dtype=int)
+            one[self.unit] = index
+            shared = bool((one[self.unit] != index).any())
+        return Influence(*(self.squares(psi, power) for power in (2, 3, 4)), shared)
 
 
 def _with_rest(there: np.ndarray, total: Any) -> np.ndarray:

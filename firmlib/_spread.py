@@ -18,7 +18,7 @@ EMPTY = 1e-300
 
 _PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
-_LINE = 8  # rows from which a bin has a line
+_LINE = 4  # rows from which a bin has a line
 
 
 class Sums(NamedTuple):
@@ -138,8 +138,10 @@ def spread(
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
+    line = line_error = np.zeros_like(variance)
     if sums.wgg is not None and first is not None:
-        variance = variance + np.where(flat, 0.0, _gated_line(sums, first, n))
+        line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
+    variance = variance + line
     rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
     variance = np.where(np.abs(variance) > rounded, variance, 0.0)
     cubes = sums.wrrr if sums.ww is None else None  # weights of sampling would need w^3 r^3
@@ -151,7 +153,7 @@ def spread(
         u=u,
         variance=variance,
         pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
-        uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known),
+        uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
 
 
@@ -186,8 +188,8 @@ def _noise(
     return e, u, n
 
 
-def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return what a line within each bin explains, in so far as it stands out from noise.
+def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a line within each bin explains, in so far as it stands out, and its error.
 
     In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)). Their sum C counts by 1 - 2 / t^2, where
     t is C over its own error: that from the c_b, or half as much as noise alone would make it.
@@ -208,7 +210,8 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
     noise = np.where(fits, 2 * (p * v / df) ** 2, 0.0).sum(axis=0)
     C, squares = c.sum(axis=0), (c**2).sum(axis=0)
     t2 = np.maximum(C**2 / np.maximum(squares, EMPTY), C**2 / np.maximum(4 * noise, EMPTY))
-    return np.where(C > 0, C * np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
+    gate = np.where(C > 0, np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
+    return gate * C, gate * np.sqrt(squares)
 
 
 def _test(
@@ -228,7 +231,7 @@ def _test(
     bins, shape = (sums.w > 0).sum(axis=0), m.shape[1:]
     merges = np.broadcast_to(ordered, shape)
     if known is not None:
-        merges = merges & ~np.asarray(known.units, dtype=bool)
+        merges = merges & ~np.asarray(known.shared, dtype=bool)
     found, K = [pvalue], 2
     middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
     column = np.arange(pvalue.size).reshape(shape)

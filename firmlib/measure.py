@@ -136,7 +136,7 @@ def firm(
     >>> result.to_frame()[["ci_low", "importance", "ci_high", "pvalue"]].round(2)
              ci_low  importance  ci_high  pvalue
     feature
-    x0         1.96        2.01     2.07    0.00
+    x0         1.96        2.01     2.08    0.00
     x1         1.55        1.62     1.69    0.00
     x2         0.00        0.00     0.14    0.93
 

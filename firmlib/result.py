@@ -241,7 +241,7 @@ class FirmResult:
         >>> firmlib.firm(X @ [1, 1.1], X).compare("x1", "x0")[["difference", "pvalue"]].round(2)
                difference  pvalue
         a  b
-        x1 x0        0.07    0.19
+        x1 x0        0.07    0.17
         """
         import pandas as pd
 
