@@ -2,12 +2,14 @@
 # A plain Python, this folder, and the environment of requirements.lock; it runs `make reproduce`.
 FROM python:3.13-slim-bookworm
 
+# Any version of these three will do.
+# hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends make git libgomp1 \
  && rm -rf /var/lib/apt/lists/*
 
-RUN useradd --create-home reader
-USER reader
+RUN useradd --create-home --uid 1000 reader && install -d -o reader /home/reader/firmlib
+USER 1000
 WORKDIR /home/reader/firmlib
 
 # The environment first: it stays as long as the lock does.

@@ -92,6 +92,7 @@ bench: $(READY)  ## speed, as ratios in one run (some minutes)
 	@$(BIN)/python benchmarks/peers.py
 	@$(BIN)/python benchmarks/scaling.py
 	@$(BIN)/python benchmarks/streaming.py
+	@$(BIN)/python benchmarks/search.py
 
 lint: $(READY)  ## check style with ruff, types with pyright
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
     from firmlib.by_class import FirmByClass, firm_by_class
     from firmlib.comparison import compare
+    from firmlib.discovery import SearchResult, search
     from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_by_class, plot_curves
     from firmlib.measure import conditional_expected_score, firm
     from firmlib.refits import stability
@@ -27,6 +28,7 @@ __all__ = [
     "FirmByClass",
     "FirmDisplay",
     "FirmResult",
+    "SearchResult",
     "StreamingFirm",
     "binary",
     "compare",
@@ -40,6 +42,7 @@ __all__ = [
     "plot_by_class",
     "plot_curves",
     "scores",
+    "search",
     "stability",
     "strings",
 ]
@@ -50,6 +53,7 @@ _HOMES = {
     "FirmByClass": "by_class",
     "FirmDisplay": "display",
     "FirmResult": "result",
+    "SearchResult": "discovery",
     "StreamingFirm": "streaming",
     "compare": "comparison",
     "conditional_expected_score": "measure",
@@ -57,6 +61,7 @@ _HOMES = {
     "firm_by_class": "by_class",
     "plot_by_class": "display",
     "plot_curves": "display",
+    "search": "discovery",
     "stability": "refits",
 }
 

@@ -2,10 +2,14 @@
 
 import os
 
+import pytest
 
-def pytest_pycollect_makemodule(module_path):
+
+def pytest_collectstart(collector):
     """Load a profile of hypothesis before the first module that needs it; it starts slowly."""
-    if "from hypothesis import" not in module_path.read_text(encoding="utf-8"):
+    if not isinstance(collector, pytest.Module):
+        return
+    if "from hypothesis import" not in collector.path.read_text(encoding="utf-8"):
         return
     from hypothesis import settings
 

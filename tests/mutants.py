@@ -2,23 +2,25 @@
 
 A mutant is noticed if its notebook stops, or if the verdict on a claim, or on a part of it, is
 another one. Run by `make mutants`, or `make mutants ONLY="07 08"` for some notebooks; not part of
-`make test`, because every mutant executes a whole notebook.
+`make test`. A notebook is executed once, and must give the ledger's verdicts; where a mutant
+changes a cell, a fork of the process goes on with the change until it is noticed.
 """
 
+import contextlib
 import json
+import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
-import papermill
-from papermill.exceptions import PapermillExecutionError
 from tqdm import tqdm
 
-from firmlib.compendium import claims
-from workflow import ROOT
+from workflow import ROOT, engine
 
 MUTANTS = [
     ("01_definition", "Fraction(t * t +", "Fraction(t * t + 1 +"),
@@ -153,31 +155,19 @@ MUTANTS = [
 ]  # fmt: skip
 
 
-def changed(name: str, old: str, new: str) -> nbformat.NotebookNode:
-    """Return a notebook with one change."""
+def code(name: str) -> list[str]:
+    """Return the code cells of a notebook."""
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    cells = [c for c in notebook.cells if c.cell_type == "code" and old in c.source]
-    if len(cells) != 1 or cells[0].source.count(old) != 1:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def changed(name: str, old: str, new: str) -> tuple[int, list[str]]:
+    """Return which code cell a mutant changes, and all of them after the change."""
+    cells = code(name)
+    places = [i for i, cell in enumerate(cells) if old in cell]
+    if len(places) != 1 or cells[places[0]].count(old) != 1:
         raise ValueError(f"{old!r} does not occur exactly once in {name}; update MUTANTS")
-    cells[0].source = cells[0].source.replace(old, new)
-    return notebook
-
-
-def noticed(mutant: tuple[str, str, str]) -> str:
-    """Return how a mutant was noticed, or an empty string if it was not."""
-    name, notebook = mutant[0], changed(*mutant)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{name}.ipynb")
-        nbformat.write(notebook, path)
-        os.environ["FIRMLIB_OUTPUT"] = folder
-        try:
-            papermill.execute_notebook(path, path, cwd=folder, progress_bar=False)
-        except PapermillExecutionError as error:
-            return f"stops with {error.ename}"
-        found = {c["id"]: verdict(c) for c in claims.collect(Path(folder, "claims"))}
-    ledger = json.loads((ROOT / "data" / "claims.json").read_text())
-    ours = [c for c in ledger if c["notebook"] == f"notebooks/{name}.ipynb"]
-    return ", ".join(f"{c['id']} {found[c['id']]}" for c in ours if found[c["id"]] != verdict(c))
+    return places[0], [cell.replace(old, new) for cell in cells]
 
 
 def verdict(claim: dict) -> str:
@@ -186,17 +176,74 @@ def verdict(claim: dict) -> str:
     return claim["verdict"] + (f" ({'; '.join(failed)})" if failed else "")
 
 
+def execute(cell: str, names: dict, expected: dict[str, str]) -> str:
+    """Execute a cell; return how it stops or what is recorded against the ledger, or nothing."""
+    try:
+        exec(compile(cell, "<cell>", "exec"), names)
+    except Exception as error:
+        return f"stops with {type(error).__name__}"
+    plt.close("all")
+    files = {
+        name: Path(os.environ["FIRMLIB_OUTPUT"], "claims", f"{name}.json") for name in expected
+    }
+    found = {name: verdict(json.loads(f.read_text())) for name, f in files.items() if f.exists()}
+    return ", ".join(f"{name} {is_}" for name, is_ in found.items() if is_ != expected[name])
+
+
+def go_on(cells: list[str], names: dict, expected: dict[str, str], folder: str, results) -> None:
+    """Execute changed cells in a fork, with a copy of what was written before."""
+    os.environ["FIRMLIB_OUTPUT"] = shutil.copytree(os.environ["FIRMLIB_OUTPUT"], folder)
+    os.chdir(folder)
+    results.put(next(filter(None, (execute(cell, names, expected) for cell in cells)), ""))
+
+
+def notice(name: str) -> list[tuple[str, str]]:
+    """Execute a notebook; return its mutants, each with how it was noticed."""
+    ledger = json.loads((ROOT / "data" / "claims.json").read_text())
+    expected = {c["id"]: verdict(c) for c in ledger if c["notebook"] == f"notebooks/{name}.ipynb"}
+    fork, names, seen = multiprocessing.get_context("fork"), {"__name__": "__main__"}, []
+    mutants = [(new, *changed(name, old, new)) for n, old, new in MUTANTS if n == name]
+    results = fork.SimpleQueue()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+    ):
+        unchanged = Path(folder, "unchanged")
+        unchanged.mkdir()
+        os.environ["FIRMLIB_OUTPUT"] = str(unchanged)
+        os.chdir(unchanged)
+        for i, cell in enumerate(code(name)):
+            for new, place, cells in mutants:
+                if place == i:
+                    copy = f"{folder}/{len(seen)}"
+                    rest = (cells[i:], names, expected, copy, results)
+                    child = fork.Process(target=go_on, args=rest)
+                    child.start()
+                    child.join()
+                    seen.append((new, "dies" if child.exitcode else results.get()))
+            if how := execute(cell, names, expected):
+                raise RuntimeError(f"{name} without a change: cell {i}: {how}")
+        os.chdir(ROOT)
+    return seen
+
+
 def main(*only: str) -> int:
     """Run the mutants of notebooks that begin so, or all; return how many went unnoticed."""
-    mutants = [mutant for mutant in MUTANTS if mutant[0].startswith(only or "")]
-    if not mutants:
+    names = [n for n in dict.fromkeys(n for n, *_ in MUTANTS) if n.startswith(only or "")]
+    if not names:
         raise SystemExit(f"no mutants of notebooks that begin with {' or '.join(only)}")
-    with ProcessPoolExecutor(2) as pool:
-        results = list(tqdm(pool.map(noticed, mutants), total=len(mutants), desc="mutants"))
-    for (name, _, new), how in zip(mutants, results, strict=True):
-        print(f"{name}: {new} → {how or 'NOT NOTICED'}")
-    unnoticed = sum(not how for how in results)
-    print(f"{len(mutants) - unnoticed} of {len(mutants)} changes were noticed.")
+    os.environ |= {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}  # a fork loses the others
+    spawn = multiprocessing.get_context("spawn")
+    unnoticed = total = 0
+    jobs = engine.jobs(os.environ.get("JOBS"))
+    with ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=1) as pool:
+        for name, seen in zip(names, tqdm(pool.map(notice, names), total=len(names)), strict=True):
+            for new, how in seen:
+                print(f"{name}: {new} → {how or 'NOT NOTICED'}", flush=True)
+            unnoticed += sum(not how for _, how in seen)
+            total += len(seen)
+    print(f"{total - unnoticed} of {total} changes were noticed.")
     return unnoticed
 
 

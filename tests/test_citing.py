@@ -124,5 +124,5 @@ def test_the_container_recipe():
     copied = [name for line in lines if line[0] == "COPY" for name in line[2:-1]]
     assert copied
     assert all((ROOT / name).exists() for name in copied)
-    assert ["USER", "reader"] in lines
+    assert ["USER", "1000"] in lines  # not root
     assert json.loads(" ".join(lines[-1][1:])) == ["make", "reproduce"]

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
 from firmlib import conditional_expected_score, features, firm
 
@@ -226,6 +225,8 @@ def test_feature_names():
 
 def test_estimator_with_target():
     words = np.array(["a", "b", "c"])[np.digitize(S, [-2, 0])]
+    from sklearn.linear_model import LogisticRegression  # slow to import; needed here alone
+
     machine = LogisticRegression().fit(X, words)
     result = firm(machine, X, response_method="predict_proba", target="c")
     np.testing.assert_array_equal(

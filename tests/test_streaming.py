@@ -49,10 +49,11 @@ def assert_same(a, b, tolerance=1e-10):
     close(a.pvalues, b.pvalues)
     # A square root of what is 0 but for rounding says nothing.
     clear = np.abs(b.variance) > 1e-9 * sd**2
-    for name in ("importances", "standard_error", "ci_low", "ci_high"):
-        unit = sd * (1e3 if name.startswith("ci") else 1)  # an end has a root of V plus noise
-        close(getattr(a, name)[clear], getattr(b, name)[clear], unit)
+    for name in ("importances", "standard_error"):
+        close(getattr(a, name)[clear], getattr(b, name)[clear], sd)
         close(getattr(a, name), getattr(b, name), 1e5 * sd)
+    for x, y in ((a.ci_low, b.ci_low), (a.ci_high, b.ci_high)):  # roots too, hence squared
+        close(x * np.abs(x), y * np.abs(y), sd**2)
     close(a.standardized[clear], b.standardized[clear])
     for name in a.feature_names:
         mine, other = a.curves[name], b.curves[name]
