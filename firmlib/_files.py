@@ -1,17 +1,23 @@
 """The files in `data/` of the compendium, read and checked."""
 
+from __future__ import annotations
+
 import gzip
 import hashlib
+import io
 import re
 import zlib
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from firmlib._checks import check_option
 from firmlib.strings.alphabet import LETTERS, encode
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 """The files that come with a checkout of the compendium."""
@@ -70,6 +76,35 @@ SPLICE = {
 }
 
 
+def _restore(script: str) -> str:
+    return f"restore it with git, or make it again with data/{script}"
+
+
+def _read(file: str, folder: str | PathLike | None, script: str) -> tuple[Path, str]:
+    """Return where a file is, by default in data/, and the text in it."""
+    path = Path(DATA if folder is None else folder, file)
+    if not path.is_file():
+        raise ValueError(
+            f"{path} is not there: the data are in data/ of the repository, not in the package; "
+            f"name their folder with folder=..., or {_restore(script)}"
+        )
+    try:
+        return path, gzip.decompress(path.read_bytes()).decode("ascii")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path} is truncated or no gzip text ({error}); {_restore(script)}"
+        ) from error
+
+
+def _check_sum(path: Path, text: str, sha256: str, script: str) -> None:
+    found = hashlib.sha256(text.encode()).hexdigest()
+    if found != sha256:
+        raise ValueError(
+            f"{path} was changed: the sha256 of its text is {found}, expected {sha256}; "
+            f"{_restore(script)}"
+        )
+
+
 def splice(
     site: str = "acceptor", *, folder: str | PathLike | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,27 +143,12 @@ def splice(
     """
     check_option("site", site, SPLICE)
     expected = SPLICE[site]
-    path = Path(DATA if folder is None else folder, expected.file)
-    restore = "restore it with git, or make it again with data/fetch_splice.py"
-    if not path.is_file():
-        raise ValueError(
-            f"{path} is not there: the data are in data/ of the repository, not in the package; "
-            f"name their folder with folder=..., or {restore}"
-        )
-    try:
-        text = gzip.decompress(path.read_bytes()).decode("ascii")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is truncated or no gzip text ({error}); {restore}") from error
+    path, text = _read(expected.file, folder, "fetch_splice.py")
     try:
         group, label, sequence = _read_splice(text, expected)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}; {restore}") from None
-    found = hashlib.sha256(text.encode()).hexdigest()
-    if found != expected.sha256:
-        raise ValueError(
-            f"{path} was changed: the sha256 of its text is {found}, expected {expected.sha256}; "
-            f"{restore}"
-        )
+        raise ValueError(f"{path}: {error}; {_restore('fetch_splice.py')}") from None
+    _check_sum(path, text, expected.sha256, "fetch_splice.py")
     y = np.array(label)
     return (
         encode(sequence),
@@ -163,3 +183,64 @@ def _read_splice(text: str, expected: SpliceFile) -> tuple[tuple[str, ...], ...]
     if not lines:
         raise ValueError("the table has no rows")
     return tuple(zip(*lines, strict=True))
+
+
+class FlightsFile(NamedTuple):
+    """A file of flights; data/README.md says where it comes from."""
+
+    file: str
+    sha256: str
+    columns: tuple[str, ...]
+
+
+FLIGHTS = FlightsFile(
+    "flights.csv.gz",
+    "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    (
+        "scheduled", "carrier", "origin", "dest", "distance", "seats", "plane_year",
+        "temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure",
+        "visib", "dep_delay",
+    ),
+)  # fmt: skip
+
+
+def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
+    """Flights from New York in 2013 with their weather: a table as tables come (data/README.md).
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the file is; by default data/ of the repository.
+
+    Returns
+    -------
+    X : DataFrame of shape (30_000, 16)
+        In the order of time: `scheduled` (a date with its time), the categories `carrier`,
+        `origin` and `dest`, and numbers, many of them missing: of the flight, the plane, and the
+        weather at the airport in that hour.
+    delay : ndarray of shape (30_000,)
+        Minutes from the scheduled to the real departure, negative if it was early.
+
+    Raises
+    ------
+    ValueError
+        If the file is not there, or not the one of this version of firmlib.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import flights
+    >>> X, delay = flights()
+    >>> X[["carrier", "distance", "pressure"]].head(2)
+      carrier  distance  pressure
+    0      DL       762    1011.7
+    1      B6      1065    1012.4
+    >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
+    (0.11, 12.7)
+    """
+    import pandas as pd
+
+    path, text = _read(FLIGHTS.file, folder, "fetch_flights.py")
+    _check_sum(path, text, FLIGHTS.sha256, "fetch_flights.py")
+    kinds = dict.fromkeys(("carrier", "origin", "dest"), "category")
+    X = pd.read_csv(io.StringIO(text), parse_dates=["scheduled"], dtype=kinds)
+    return X, X.pop("dep_delay").to_numpy()

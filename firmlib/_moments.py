@@ -94,6 +94,11 @@ class Scores:
             return self.parts.each(np.sum)
         return _by_unit(np.zeros_like(self.unit), 1, self).each(np.sum)
 
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all rows have the same weight."""
+        return self.w.min() == self.w.max()
+
     def taken(self, keep: np.ndarray) -> Self:
         """Return those of some rows, minus the same mean."""
         unit = None if self.unit is None else self.unit[keep]
@@ -116,13 +121,22 @@ class Scores:
             return f, self
         if self.unit is not None or self.standardized:
             return column.dense(len(self.r)), self
-        pairs = zip(self.parts, self.total, strict=True)
-        parts = [None if a is None else _with_rest(a[where], total) for a, total in pairs]
+        table, totals = self._stacked
+        there = table.take(where, axis=1)
+        rest = totals - there.sum(axis=1)
+        each = iter(np.concatenate([there, rest[:, None]], axis=1))
+        sums = Sums._make([None if a is None else next(each) for a in self.parts])
         count = np.ones(len(f) + 1, dtype=int)
         count[-1] = len(self.r) - len(f)
-        sums = Sums._make(parts)
         entries = type(self)(self.mean, _NO_ROWS, sums.w, sums, count=count)
         return np.concatenate([f, [0.0]]), entries
+
+    @cached_property
+    def _stacked(self) -> tuple[np.ndarray, np.ndarray]:
+        """What each row adds to those sums that there are, as one table, and their totals."""
+        pairs = zip(self.parts, self.total, strict=True)
+        parts, totals = zip(*(pair for pair in pairs if pair[0] is not None), strict=True)
+        return np.array(parts), np.array(totals)
 
     def find_bins(
         self, f: np.ndarray, *, counts: bool | None = None, **options: Any
@@ -132,6 +146,8 @@ class Scores:
         Where values are alike within units, these count, and rows where they are not.
         """
         w, n = self.w, None
+        if self.count is None and self.alike:
+            options["alike"] = True
         if self.unit is not None:
             z = f.argsort(kind="stable").argsort() - (len(f) - 1) / 2
             alike = self.squares(z) / ((w * z) ** 2).sum()
@@ -170,10 +186,6 @@ class Scores:
             one[self.unit] = index
             shared = bool((one[self.unit] != index).any())
         return Influence(*(self.squares(psi, power) for power in (2, 3, 4)), shared)
-
-
-def _with_rest(there: np.ndarray, total: Any) -> np.ndarray:
-    return np.append(there, total - there.sum())
 
 
 class Tally(NamedTuple):
@@ -252,15 +264,17 @@ class Tally(NamedTuple):
 
 def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     """Return the sums over the rows of each bin."""
-    n_bins = len(bins.first)
-    f = np.nan_to_num(f, copy=True, nan=0.0) if bins.missing else f
-    parts = scores.parts._replace(wf=scores.w * f)
-    if bins.method == "binned" and parts.wrrr is not None:
+    n_bins, w, wr = len(bins.first), scores.w, scores.parts.wr
+    if bins.missing and np.isnan(f.max()):
+        f = np.where(np.isnan(f), 0.0, f)
+    wgg = wgr = None
+    if bins.method == "binned" and scores.parts.wrrr is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
             g = f - bins.first[index]
-            parts = parts._replace(wgg=scores.w * g * g, wgr=parts.wr * g)
-    sums = parts.each(lambda values: np.bincount(index, values, n_bins))
-    if sums.wf is not None and not np.isfinite(sums.wf.sum()):
+            wgg, wgr = w * g * g, wr * g
+    parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr)
+    sums = Sums._make([None if a is None else np.bincount(index, a, n_bins) for a in parts])
+    if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 

@@ -67,16 +67,17 @@ class Sums(NamedTuple):
 
     def shifted(self, d: Any, first: np.ndarray | None = None) -> Self:
         """Return the sums with r + d instead of r; without lines if no `first` values are given."""
-        w, wr, wrr = self.w, self.wr, self.wrr
-        moved = self._replace(wr=wr + d * w, wrr=wrr + d * (2 * wr + d * w))
-        if self.ww is not None and self.wwr is not None:
-            wwrr = self.wwrr + d * (2 * self.wwr + d * self.ww)
-            moved = moved._replace(wwr=self.wwr + d * self.ww, wwrr=wwrr)
-        if self.wrrr is not None:
-            moved = moved._replace(wrrr=self.wrrr + d * (3 * wrr + d * (3 * wr + d * w)))
-        if first is None or self.wgr is None or self.wf is None:
-            return moved._replace(wgr=None, wgg=None)
-        return moved._replace(wgr=self.wgr + d * (self.wf - first * w))
+        w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr = self
+        if ww is not None:
+            wwr, wwrr = wwr + d * ww, wwrr + d * (2 * wwr + d * ww)
+        if wrrr is not None:
+            wrrr = wrrr + d * (3 * wrr + d * (3 * wr + d * w))
+        if first is None or wgr is None:
+            wgg = wgr = None
+        else:
+            wgr = wgr + d * (wf - first * w)
+        wr, wrr = wr + d * w, wrr + d * (2 * wr + d * w)
+        return self._make((w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr))
 
     def divided(self, sd: float) -> Self:
         """Return the sums with r / sd instead of r."""

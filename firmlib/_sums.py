@@ -49,14 +49,13 @@ class FeatureSums(NamedTuple):
         unknown = np.isnan(self.bins.first[0])
         scale = column.scale if unknown else joined(name, self.bins.scale, column)
         f, scores = scores.of_column(column._replace(values=column.on(scale)))
-        bins, beyond = replace(self.bins, scale=scale), 0.0
-        if scale is self.bins.scale:
-            bins = self.bins
+        same, beyond = scale is self.bins.scale, 0.0
+        bins = self.bins if same else replace(self.bins, scale=scale)
         with np.errstate(over="ignore"):  # far beyond the cells is beyond them
             index = bins.index(f)
             if bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f)):
-                bins = self._widened(np.unique(f), scale)
-                index = bins.index(f)
+                levels, index = np.unique(f, return_inverse=True)  # `merged` unites them
+                bins = _with_missing(Bins(levels, "discrete", scale=scale))
         low, high = np.fmin.reduce(f), np.fmax.reduce(f)
         if self.start.method == "binned" and (low < bins.first[0] or high > bins.last):
             beyond = float(scores.w[bins.outside(f)].sum())
@@ -105,7 +104,10 @@ class FeatureSums(NamedTuple):
     def _in(self, bins: Bins) -> Sums:
         if self.bins is bins or self.bins.method == "binned":
             return self.sums
-        index = bins.index(self.bins.first)
+        if bins.method == "discrete":
+            index = bins.first.searchsorted(self.bins.first)  # all levels are there, nan the last
+        else:
+            index = bins.index(self.bins.first)
         return self.sums.each(lambda values: np.bincount(index, values, len(bins.first)))
 
     def warn(self, name: str) -> None:

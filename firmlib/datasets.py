@@ -1,4 +1,4 @@
-"""The paper's toy data (Section 3), and splice sites from `data/`."""
+"""The paper's toy data (Section 3); splice sites and flights from `data/`."""
 
 import ast
 from functools import reduce
@@ -17,10 +17,10 @@ from firmlib._checks import (
     check_number,
     check_option,
 )
-from firmlib._files import data_file, splice
+from firmlib._files import data_file, flights, splice
 from firmlib.strings.alphabet import encode
 
-__all__ = ["boolean_table", "data_file", "gattaca", "splice", "two_gaussians"]
+__all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 _ROUNDS = 1000  # in which sequences with a motif that must not occur are drawn again

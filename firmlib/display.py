@@ -76,8 +76,7 @@ class FirmDisplay:
         table = self.result.to_frame().head(check_integer("n", n, 1))
         ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
         directions = _draw_bars(ax, table)
-        if directions != {"score rises with it"}:
-            ax.legend(*_direction_legend(directions), fontsize="small", frameon=False)
+        ax.legend(*_direction_legend(directions), fontsize="small", frameon=False)
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
         ax.set_xlabel(f"importance $Q_f${score}")
@@ -204,7 +203,8 @@ class ConditionalScoreDisplay:
         In red q_f, with two standard errors to both sides; in orange the mean score, with Q_f to
         both sides; in grey beneath how the feature is distributed. Of more than `points` bins
         neighbours are pooled. Levels without order are points from the lowest q to the highest,
-        the larger the more frequent, the rarest as one; missing values stand apart, in purple.
+        the larger the more frequent, the rarest as one, with a pale point for each; missing values
+        stand apart, in purple.
         """
         ax = _new_axes(3.5, 2.6) if ax is None else ax
         mean = float(self.curve.p @ self.curve.q)
@@ -254,6 +254,7 @@ class ConditionalScoreDisplay:
 
 
 _LEVELS = 12  # of a category that are drawn; the rarer ones are one
+_SEEN = 10  # rows from which one of these has a small point of its own
 
 
 def _numbers(t: np.ndarray) -> np.ndarray:
@@ -307,23 +308,31 @@ def _draw_line(ax: Axes, curve: ConditionalScore) -> float:
     return float(x[-1] + 0.12 * (x[-1] - x[0] or 1))
 
 
-def _frequent(curve: ConditionalScore) -> ConditionalScore:
-    """Return the levels in the order of q, the rarest as one."""
+def _frequent(curve: ConditionalScore) -> tuple[ConditionalScore, ConditionalScore]:
+    """Return the levels in the order of q, the rarest as one, and those that are in that one."""
     order = np.argsort(-curve.n, kind="stable")
+    rare = curve
     if len(order) > _LEVELS:
         group = np.minimum(np.argsort(order), _LEVELS - 1)
-        rare = f"{len(order) - _LEVELS + 1} rarer"
-        curve = _merged(curve, group, as_objects([*curve.t[order[: _LEVELS - 1]], rare]))
-    return _part(curve, np.argsort(curve.q, kind="stable"))
+        rare = _part(curve, group == _LEVELS - 1)
+        levels = as_objects([*curve.t[order[: _LEVELS - 1]], f"{len(rare.t)} rarer"])
+        curve = _merged(curve, group, levels)
+    return _part(curve, np.argsort(curve.q, kind="stable")), rare
 
 
 def _draw_levels(ax: Axes, curve: ConditionalScore) -> float:
     """Draw levels as points with intervals, those without order from the lowest to the highest."""
-    curve = _frequent(curve) if curve.kind == "nominal" else curve
-    labels = [str(t) for t in curve.t]
+    rare, drawn = curve, curve
+    if curve.kind == "nominal":
+        drawn, rare = _frequent(curve)
+    labels = [str(t) for t in drawn.t]
     x = np.arange(len(labels))
-    ax.errorbar(x, curve.q, 2 * curve.standard_error, color=RED, fmt="none", elinewidth=1)
-    ax.scatter(x, curve.q, s=5 + 30 * curve.p / max(curve.p.max(), 1e-9), color=RED, zorder=3)
+    if rare is not curve:
+        q = rare.q[rare.n >= _SEEN]
+        place = np.full(len(q), labels.index(f"{len(rare.t)} rarer"))
+        ax.scatter(place, q, s=4, color=RED, alpha=0.3, linewidth=0)
+    ax.errorbar(x, drawn.q, 2 * drawn.standard_error, color=RED, fmt="none", elinewidth=1)
+    ax.scatter(x, drawn.q, s=5 + 30 * drawn.p / max(drawn.p.max(), 1e-9), color=RED, zorder=3)
     short = [label if len(label) < 15 else f"{label[:13]}…" for label in labels]
     many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
     ax.set_xticks(x, short, **(many if len(x) > 3 else {}))
@@ -336,10 +345,11 @@ def _draw_missing(ax: Axes, curve: ConditionalScore, x: float) -> None:
     ax.errorbar(
         x, curve.q, 2 * curve.standard_error, color=PURPLE, fmt="D", markersize=4, elinewidth=1
     )
+    share = f"{curve.p[0]:.0%}" if curve.p[0] >= 0.005 else "< 1%"
     ax.annotate(
-        f"missing\n{curve.p[0]:.0%}",
-        (x, float(curve.q[0])),
-        xytext=(0, -8),
+        f"missing\n{share}",
+        (x, float(curve.q[0] - 2 * curve.standard_error[0])),
+        xytext=(0, -5),
         textcoords="offset points",
         ha="center",
         va="top",
@@ -409,7 +419,7 @@ def _span(curve: ConditionalScore) -> tuple[float, float]:
     """Return what of a curve should be seen: all of q, but not all of a wide interval."""
     known = ~pd.isna(curve.t)
     drawn = _part(curve, known)
-    drawn = _frequent(drawn) if curve.kind == "nominal" else _pooled(drawn, _POINTS)
+    drawn = _frequent(drawn)[0] if curve.kind == "nominal" else _pooled(drawn, _POINTS)
     q = np.append(drawn.q, curve.q[~known])
     error = np.append(drawn.standard_error, curve.standard_error[~known])
     error = np.minimum(error, 2 * np.median(error))

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from firmlib._checks import check_integer
-from firmlib.display import BLUE, GREY, ORANGE, plt
+from firmlib.display import BLUE, GREY, ORANGE, RED, plt
+from firmlib.result import FirmResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from firmlib.discovery import SearchResult
 
-__all__ = ["RulesDisplay"]
+__all__ = ["RulesDisplay", "plot_interactions"]
 
 
 @dataclass
@@ -71,3 +72,47 @@ class RulesDisplay:
         ax.legend(loc="lower left", fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
+    """Draw what interacts as a heat map, with a ring around pairs whose test stands out.
+
+    Parameters
+    ----------
+    result : FirmResult
+        Of ``firm(score, X, Pairs("interaction"))``.
+    ax : matplotlib Axes, default None
+        Where to draw; by default in a new figure.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> pairs = firmlib.features.Pairs("interaction")
+    >>> ax = firmlib.plot_interactions(firmlib.firm(X[:, 0] * X[:, 1], X, pairs))
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['x0', 'x1', 'x2']
+    """
+    pairs = [name.split(" × ") for name in result.feature_names]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("result must be that of Pairs('interaction'), with names such as 'a × b'")
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    if ax is None:
+        size = min(1.8 + 0.3 * len(names), 7)
+        ax = plt.subplots(figsize=(size, 0.85 * size), layout="constrained")[1]
+    place = {name: i for i, name in enumerate(names)}
+    j, k = np.array([[place[name] for name in pair] for pair in pairs]).T
+    table = np.full((len(names), len(names)), np.nan)
+    table[j, k] = table[k, j] = np.abs(result.importances)
+    image = ax.imshow(table, cmap="cividis", vmin=0)
+    told = result.pvalues_adjusted() < 0.05
+    for a, b in ((j, k), (k, j)):
+        ax.plot(
+            b[told], a[told], "o", mfc="none", mec=RED, mew=1.5, markersize=min(80 / len(names), 12)
+        )
+    small = "small" if len(names) < 15 else "x-small"
+    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=small)
+    ax.set_yticks(range(len(names)), names, fontsize=small)
+    ring = "\n(ring: p < 0.05 after Holm)" if told.any() else ""
+    ax.figure.colorbar(image, ax=ax, label=f"interaction, in units of the score{ring}")
+    return ax

@@ -302,9 +302,12 @@ class Pairs:
 
     Parameters
     ----------
-    kind : {"product", "conjunction", "xor"}
+    kind : {"product", "conjunction", "xor", "interaction"}
         Of each pair the product, the conjunctions of either value of the one with either value
-        of the other (two values only), or whether they differ.
+        of the other (two values only), or whether they differ; or their interaction, the part of
+        E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains, for columns of any kind. It is 0 of
+        an additive score, whether the columns are correlated or not, has no direction, and comes
+        from up to 32 bins of each column.
     columns : sequence of columns or of features, default None
         Columns by name or position, features such as `threshold`. All columns by default.
 
@@ -322,13 +325,17 @@ class Pairs:
     >>> high = Pairs("conjunction", [threshold(0, 1), threshold(1, 1)])
     >>> firm(lambda X: np.maximum(X.min(axis=1), 0), X, features=high).to_frame().index[0]
     'x0>1=1 ∧ x1>1=1'
+
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> firm(X[:, 0] * X[:, 1] + X[:, 2], X, features=Pairs("interaction")).to_frame().index[0]
+    'x0 × x1'
     """
 
     kind: str
     columns: Sequence[Place | Feature] | None = None
 
     def __post_init__(self) -> None:
-        check_option("kind", self.kind, ("product", "conjunction", "xor"))
+        check_option("kind", self.kind, ("product", "conjunction", "xor", "interaction"))
 
     def parts(self, table: Table) -> list[Feature]:
         """Return what is paired of the columns of a `table`, two features or more."""
@@ -341,7 +348,9 @@ class Pairs:
         return parts
 
     def features(self, X: Any) -> list[Feature]:
-        """Return each pair as a function of tables like `X`."""
+        """Return each pair as a function of tables like `X`, which an interaction is not."""
+        if self.kind == "interaction":
+            raise ValueError("kind='interaction' is no function of the rows; give it to firm")
         table = Table.of(X)
         pairs = combinations(self.parts(table), 2)
         if self.kind != "conjunction":

@@ -189,9 +189,14 @@ def firm(
     if isinstance(features, Pairs):
         if feature_names is not None:
             raise ValueError("feature_names is not for pairs, which have names of their own")
-        pairs = data.estimate_pairs(features)
-        features = features.features(data.table) if pairs is None else None
-    if pairs is not None:
+        if features.kind != "interaction":
+            pairs = data.estimate_pairs(features)
+            features = features.features(data.table) if pairs is None else None
+    if isinstance(features, Pairs):
+        names, found, methods = data.estimate_interactions(features)
+        sources = [None] * len(names)
+        kinds, shares = zip(*map(describe, sources), strict=True)
+    elif pairs is not None:
         names, found, sources = pairs
         methods, kinds = ["discrete"] * len(names), ["number"] * len(names)
         shares = np.zeros(len(names))

@@ -372,11 +372,14 @@ class StreamingFirm:
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""
         feature.warn(name)
-        taken = feature.sums.w > 0
-        dropped = 0.0
+        w, dropped = feature.sums.w, 0.0
+        taken: Any = w > 0
         if self.missing == "drop":
-            taken[-1], dropped = False, float(feature.sums.w[-1])
-        if not taken.any():
+            taken[-1], dropped = False, float(w[-1])
+        count = np.count_nonzero(taken)
+        if count == len(w) - 1 and not taken[-1]:
+            taken = slice(count)  # as a rule all but missing values; need no copy
+        if not count:
             raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
         bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
         found = Tally(bins, feature.sums.each(lambda a: a[taken]), dropped=dropped)
@@ -426,14 +429,14 @@ class StreamingFirm:
             sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
             fine=sample and seen + len(chunk.s) < FINE,
         )
+        whole = not (chunk.w % 1).any()
         features = [
-            self._one(j, name, column, scores)
+            self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
         ]
-        whole = not (chunk.w % 1).any()
         return Statistics(names, scores.mean, len(chunk.s), features, whole)
 
-    def _one(self, j: int, name: str, column: Column, scores: Scores) -> FeatureSums:
+    def _one(self, j: int, name: str, column: Column, scores: Scores, whole: bool) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
         limit = np.inf if self.method == "discrete" else MAX_LEVELS
         if self._statistics is not None:
@@ -441,16 +444,15 @@ class StreamingFirm:
         if self._bins is not None:
             return FeatureSums.empty(self._bins[name], limit).of(name, column, scores)
         f, of_values = scores.of_column(column)
-        start, _ = of_values.find_bins(
+        start, index = of_values.find_bins(
             f,
-            counts=self.weight_type != "sampling" and not (scores.w % 1).any(),
+            counts=self.weight_type != "sampling" and whole,
             method=self.method,
             rows=self.rows,
             n_bins=self.n_bins,
             scale=column.scale,
         )
         empty = FeatureSums.empty(start, limit)
-        index = empty.bins.index(f)
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
     def _add(self, more: Statistics | None) -> None:

@@ -118,7 +118,7 @@ def test_levels_are_points_in_order_of_q_with_rare_ones_as_one_and_missing_apart
     frame.loc[level == "b", "size"] = np.nan
     result = firmlib.firm(s, frame)
     drawn = result.curves["letter"].plot()
-    [points] = [c for c in drawn.ax_.collections if isinstance(c, PathCollection)]
+    pale, points = [c for c in drawn.ax_.collections if isinstance(c, PathCollection)]
     heights = points.get_offsets()[:, 1]
     labels = [label.get_text() for label in drawn.ax_.get_xticklabels()]
     assert list(heights) == sorted(heights)
@@ -130,6 +130,8 @@ def test_levels_are_points_in_order_of_q_with_rare_ones_as_one_and_missing_apart
     known = level != "p"
     rare = ~np.isin(level, labels) & known
     np.testing.assert_allclose(heights[labels.index("4 rarer")], s[rare].mean())
+    each = [s[level == letter].mean() for letter in sorted(set(level[rare]))]
+    np.testing.assert_allclose(pale.get_offsets(), [(labels.index("4 rarer"), q) for q in each])
     axes = result.plot_curves(features=["size", "letter"]).axes
     assert [ax.get_xlabel() for ax in axes] == ["size", "letter"]
     line = axes[0].lines[1].get_xydata()

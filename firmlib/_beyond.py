@@ -1,0 +1,61 @@
+"""What cells say beyond a simpler fit: the variance that is left of E[s | cell], and its test.
+
+Cells are those of two columns (`firmlib._interaction`) or of a feature and what is given
+(`firmlib._given`). A simpler fit, such as a sum of two curves, is taken off the scores first; what
+remains is e. With the weight w of a cell, the mean m of e in it and the variance u / w of that
+mean, the simpler fit takes a share of the noise, too, and leaves 1 - w h of it, where h is the
+leverage of a row of the cell. So sum w m^2 exceeds W V by sum (1 - w h) u, which is taken off.
+What varies within cells is lost: of a smooth effect a share that grows with the square of their
+width, so that cells twice as wide tell how much (Richardson's extrapolation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from firmlib._inference import Estimate, cauchy, uncertainty
+from firmlib._spread import EMPTY, Sums, _noise
+
+
+def beyond(
+    cells: Sequence[tuple[Sums, np.ndarray, np.ndarray]], rows: str, *, smooth: bool = False
+) -> Estimate:
+    """Estimate the variance of what is left, from sums of e in cells, fits to it, and leverages.
+
+    The first entry has the cells that V comes from; further ones have coarser cells, in which
+    effects that vary slowly stand out, and are for the test alone; if `smooth`, the second one
+    has cells twice as wide, and corrects a V that is clear of 0.
+    """
+    found = [_one(*one, rows) for one in cells]
+    first, pvalues = found[0][0], [pvalue for _, pvalue in found]
+    if smooth and len(found) > 1 and first["variance"] > 2 * first["error"]:
+        first["variance"] += max(first["variance"] - found[1][0]["variance"], 0) / 3
+    pvalue = np.nan if rows == "population" else float(cauchy(np.array(pvalues)[:, None])[0])
+    return Estimate(**first, pvalue=pvalue)
+
+
+def _one(
+    sums: Sums, fit: np.ndarray, leverage: np.ndarray, rows: str
+) -> tuple[dict[str, float], float]:
+    """Return V with its error, and a p-value as in Brown and Forsythe's test."""
+    w, W = sums.w, sums.w.sum()
+    m = np.where(w > 0, sums.wr / np.maximum(w, EMPTY) - fit, 0.0)
+    signal = float(w @ m**2)
+    if rows == "population":
+        return {"variance": signal / W, "error": 0.0}, np.nan
+    _, wwr, wwrr = sums.pairs
+    mean = sums.wr / np.maximum(w, EMPTY)
+    _, u, n = _noise(sums, mean, wwr, wwrr)
+    left = np.where(w > 0, np.clip(1 - w * leverage, 0, 1), 0.0)
+    noise = float(left @ u)
+    if noise <= 0 or not sums.wrr.any():
+        return {"variance": signal / W, "error": 0.0}, float(signal <= 0)
+    df = noise**2 / (left @ u**2), noise**2 / (((left * u) ** 2) @ (1 / np.maximum(n - 1, 1)))
+    pvalue = float(special.fdtrc(*df, signal / noise))
+    column = slice(None), None
+    sure = uncertainty(w[column], m[column], u[column], n[column], 0.0, None, None)
+    numbers = {name: float(value[0]) for name, value in sure._asdict().items()}
+    return {"variance": (signal - noise) / W, **numbers}, pvalue
