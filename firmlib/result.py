@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,9 +135,17 @@ class FirmResult:
         some = (self.importances != 0) & ~np.isin(self.kinds, ("nominal", "group"))
         return np.where(some, np.sign(self.importances), np.nan)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per feature, the most important first."""
-        return self._frame(np.argsort(-np.abs(self.importances), kind="stable"))
+    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
+        """Return a table with one row per feature, the most important first.
+
+        Parameters
+        ----------
+        ranks : bool, default False
+            Add the columns of `ranks`, at the result's level: rank, best, worst. They compare all
+            pairs of features, row by row, and are computed only when asked for.
+        """
+        table = self._frame(np.argsort(-np.abs(self.importances), kind="stable"))
+        return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def _frame(self, order: np.ndarray) -> pd.DataFrame:
         import pandas as pd
@@ -307,7 +317,7 @@ class FirmResult:
         ranks = {"rank": np.arange(1, m + 1), "best": 1 + first, "worst": m - second}
         return pd.DataFrame(ranks, index=index)
 
-    def plot(self, ax: Axes | None = None, *, n: int = 30) -> FirmDisplay:
+    def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> FirmDisplay:
         """Draw the largest importances as bars with their intervals, the largest on top.
 
         Parameters
@@ -316,10 +326,12 @@ class FirmResult:
             Where to draw; by default in a new figure.
         n : int, default 30
             How many.
+        ranks : bool, default False
+            Draw beside each bar a bracket of the ranks that the data allow, as `ranks` finds them.
         """
         from firmlib.display import FirmDisplay  # matplotlib is an extra
 
-        return FirmDisplay.from_result(self).plot(ax=ax, n=n)
+        return FirmDisplay.from_result(self).plot(ax=ax, n=n, ranks=ranks)
 
     def plot_curves(
         self, *, n: int = 12, columns: int = 4, features: Sequence[str] | None = None
@@ -338,6 +350,28 @@ class FirmResult:
         from firmlib.display import plot_curves
 
         return plot_curves(self, n=n, columns=columns, features=features)
+
+    def report(self, path: str | PathLike[str], *, n: int = 12) -> None:
+        """Write one HTML file: bars with ranks, notes on trust, the table, the curves.
+
+        Parameters
+        ----------
+        path : path
+            Such as "out.html"; an older file is replaced once the new one is complete.
+        n : int, default 12
+            How many features to draw; the table has all.
+
+        Examples
+        --------
+        >>> import firmlib
+        >>> X = np.random.default_rng(0).normal(size=(500, 3))
+        >>> firmlib.firm(X @ [1, 1.1, 3], X).report("out.html")  # doctest: +SKIP
+        """
+        from firmlib import __version__
+        from firmlib._atomic import write_atomic
+        from firmlib._report import page
+
+        write_atomic(Path(path), page(self, self._head(), __version__, n))
 
     def _head(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
