@@ -9,7 +9,7 @@ import re
 import zlib
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -241,6 +241,6 @@ def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.n
 
     path, text = _read(FLIGHTS.file, folder, "fetch_flights.py")
     _check_sum(path, text, FLIGHTS.sha256, "fetch_flights.py")
-    kinds = dict.fromkeys(("carrier", "origin", "dest"), "category")
+    kinds: Any = dict.fromkeys(("carrier", "origin", "dest"), "category")
     X = pd.read_csv(io.StringIO(text), parse_dates=["scheduled"], dtype=kinds)
     return X, X.pop("dep_delay").to_numpy()
