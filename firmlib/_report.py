@@ -1,4 +1,4 @@
-"""A result as one file for a browser: what was found, in a table and pictures, and how sure it is."""
+"""A result as one file for a browser: a table, pictures, and how sure it all is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _PAGE = """<!doctype html>
 body {{ font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }}
 div {{ overflow-x: auto }} img {{ max-width: 100% }}
 table {{ border-collapse: collapse; font-size: 14px }}
-th, td {{ text-align: right; white-space: nowrap; padding: .1em .6em; border-bottom: 1px solid #ddd }}
+th, td {{ text-align: right; padding: .1em .6em }}
+td, th {{ white-space: nowrap; border-bottom: 1px solid #ddd }}
 </style></head><body>
 <h1>Feature importances</h1><p>{head}</p>
 {bars}<h2>How far to trust this</h2><ul>{notes}</ul>

@@ -196,6 +196,14 @@ class Chunk(NamedTuple):
         ]
         return type(self)(columns, self.s.copy(), self.w.copy())
 
+    def listed(self) -> Self:
+        """Return the same, whose features can be read again."""
+        return self._replace(columns=list(self.columns))
+
+    def taken(self, keep: np.ndarray) -> Self:
+        """Return the rows that a mask keeps."""
+        return type(self)([c.taken(keep) for c in self.columns], self.s[keep], self.w[keep])
+
     @classmethod
     def of(cls, names: Sequence[str], chunks: Sequence[Self]) -> Self:
         """Return the rows of several copies as one."""

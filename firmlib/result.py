@@ -13,7 +13,14 @@ import numpy as np
 from firmlib._checks import check_number, check_option
 from firmlib._curves import ConditionalScore
 from firmlib._inference import Estimate
-from firmlib._paired import Kept, benjamini_hochberg, difference_error, differences, holm
+from firmlib._paired import (
+    Jackknife,
+    Kept,
+    benjamini_hochberg,
+    difference_error,
+    differences,
+    holm,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +86,9 @@ class FirmResult:
         the error and the interval, which others would make wider.
     estimate : Estimate
         What the intervals are made from.
-    kept : Kept or None
-        The table and the scores, for `compare` and `ranks`; references, not copies.
+    kept : Kept, Jackknife or None
+        The table and the scores, for `compare` and `ranks`, references, not copies; of a stream
+        the sums of 25 groups of rows.
 
     Examples
     --------
@@ -113,7 +121,7 @@ class FirmResult:
     weight_type: str = "count"
     response: str = "values"
     target: Any = None
-    kept: Kept | None = None
+    kept: Kept | Jackknife | None = None
     _places: dict[str, int] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
@@ -221,8 +229,8 @@ class FirmResult:
         """Return the influence of each unit on the variance of the features `which`, and noise."""
         if self.kept is None or self.rows == "population":
             raise ValueError(
-                "the result keeps no rows, which comparisons need: expected one of firm with "
-                "keep=True from a sample, not of a stream, a file, pairs or a population"
+                "the result keeps no rows, which comparisons need: expected one of firm or "
+                "StreamingFirm with keep=True from a sample, not of a file, pairs or a population"
             )
         return self.kept.influences(which, self.feature_names)
 
@@ -277,7 +285,8 @@ class FirmResult:
         gram, V = psi.T @ psi, self.variance[places]
         i, j = np.triu_indices(len(places), 1)
         squares = np.maximum(gram[i, i] + gram[j, j] - 2 * gram[i, j], 0)
-        return i, j, differences(V[i], V[j], difference_error(squares, vv[i] + vv[j]), level)
+        error, df = difference_error(squares, vv[i] + vv[j]), self.kept.df  # type: ignore[union-attr]
+        return i, j, differences(V[i], V[j], error, level, df)
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ from firmlib._data import (
     describe,
 )
 from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
@@ -92,6 +94,10 @@ class StreamingFirm:
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
         `firm`. Hence the first rows should be a random sample of all, or give `bins` from one.
+    keep : bool, default False
+        Sum up 25 groups of rows apart, too, which `compare` and `ranks` of the result need: their
+        errors come from leaving out each group in turn (a jackknife). That takes 25 times the
+        memory, and longer, the more so the smaller the chunks are.
 
     Notes
     -----
@@ -143,6 +149,7 @@ class StreamingFirm:
         response_method: str = "auto",
         target: Any = None,
         first_rows: int = 10_000,
+        keep: bool = False,
     ) -> None:
         check_n_bins(n_bins)
         check_option("method", method, METHODS)
@@ -166,6 +173,7 @@ class StreamingFirm:
         self._waiting: tuple[Chunk, ...] = ()  # rows seen before there were bins
         self._n_waiting = 0
         self._statistics: Statistics | None = None
+        self.keep, self._apart = keep, ()
         if bins is not None:
             self._bins = check_bins(bins, method)
             self._names = check_names(list(bins), feature_names)
@@ -316,7 +324,7 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows", "weight_type", "missing", "categorical"):
+        for option in ("method", "rows", "weight_type", "missing", "categorical", "keep"):
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -334,25 +342,19 @@ class StreamingFirm:
             if self._waiting:
                 self._take(Chunk.of(self._names, self._waiting), self._names)
         check_same(self._bins, other._bins)
-        self._add(other._statistics)
+        self._statistics = _both(self._statistics, other._statistics)
+        self._apart = _each(self._apart, other._apart)
         return self
 
     def result(self) -> FirmResult:
         """Return the importances of what was seen so far, as `firm` does; more may follow."""
-        now, names = self._current(), self._names or []
-        kind = self.weight_type
-        if kind == "auto":
-            kind = "count" if now.whole else "sampling"
-        now = now.needed(kind)
-        scores = now.scores()
-        if kind == "count":
-            check_weight_type(kind, scores.w, self.rows, self.method)
-        sd = scores.sd(self.rows)
-        if self.standardize and sd > 0:
-            now, sd = now.divided(sd), 1.0
-        tallies = [self._tally(name, f) for name, f in zip(names, now.features, strict=True)]
+        total, names = self._current(), self._names or []
+        now, kind, sd, tallies = self._tallies(total)
         kinds, missing = zip(*map(describe, tallies), strict=True)
         response = self._response or Response(np.empty(0), "values")
+        apart = self._apart
+        if self.keep and self._waiting:
+            apart = self._summed_apart(Chunk.of(names, self._waiting), total, 0)
         return make_result(
             summarize(tallies, self.rows),
             sd,
@@ -367,7 +369,29 @@ class StreamingFirm:
             weight_type=kind,
             response=response.method,
             target=response.target,
+            kept=Jackknife(apart, copy.copy(self)._variance) if self.keep else None,
         )
+
+    def _tallies(self, total: Statistics) -> tuple[Statistics, str, float, list[Tally]]:
+        """Return what is needed of the sums, the kind of weights, sd(s) and the sums in bins."""
+        kind = self.weight_type
+        if kind == "auto":
+            kind = "count" if total.whole else "sampling"
+        now = total.needed(kind)
+        scores = now.scores()
+        if kind == "count":
+            check_weight_type(kind, scores.w, self.rows, self.method)
+        sd = scores.sd(self.rows)
+        if self.standardize and sd > 0:
+            now, sd = now.divided(sd), 1.0
+        pairs = zip(self._names or [], now.features, strict=True)
+        return now, kind, sd, [self._tally(name, f) for name, f in pairs]
+
+    def _variance(self, part: Statistics) -> np.ndarray:
+        """Return the variance of q_f of each feature in some of the rows."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said once, of all rows
+            return summarize(self._tallies(part)[-1], self.rows).variance
 
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""
@@ -412,7 +436,12 @@ class StreamingFirm:
                 return
             if self._waiting:
                 chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
-        self._add(self._summed(chunk, names))
+        chunk = chunk.listed() if self.keep else chunk
+        seen, more = self._statistics.n if self._statistics else 0, self._summed(chunk, names)
+        total = _both(self._statistics, more)
+        if self.keep:
+            self._apart = _each(self._apart, self._summed_apart(chunk, total, seen))
+        self._statistics = total
         self._names, self._waiting, self._n_waiting = names, (), 0
         if self._bins is None and self._statistics is not None:
             starts = (feature.start for feature in self._statistics.features)
@@ -455,11 +484,12 @@ class StreamingFirm:
         empty = FeatureSums.empty(start, limit)
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
-    def _add(self, more: Statistics | None) -> None:
-        if self._statistics is None or more is None:
-            self._statistics = self._statistics or more
-        else:
-            self._statistics = self._statistics.merged(more)
+    def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
+        """Return the sums of 25 groups of rows in the bins of `total`; so many were seen before."""
+        other, group = copy.copy(self), (seen + np.arange(len(chunk.s))) % GROUPS
+        other._statistics = total
+        here = (group == k for k in range(GROUPS))
+        return tuple(other._summed(chunk.taken(k), total.names) if k.any() else None for k in here)
 
     def _current(self) -> Statistics:
         if self._statistics is not None:
@@ -488,8 +518,16 @@ class StreamingFirm:
     def emptied(self) -> Self:
         """Return one that has seen no rows, with the same bins."""
         other = copy.copy(self)
-        other._waiting, other._n_waiting, other._statistics = (), 0, None
+        other._waiting, other._n_waiting, other._statistics, other._apart = (), 0, None, ()
         return other
+
+
+def _both(one: Statistics | None, other: Statistics | None) -> Any:
+    return one.merged(other) if one is not None and other is not None else one or other
+
+
+def _each(some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(map(_both, some, others)) if some and others else some or others
 
 
 _NO_GROUPS = "groups, pairs and ready values need all rows at once; use firm on a table in memory"
