@@ -17,7 +17,8 @@ import numpy as np
 from scipy import special
 
 from firmlib._inference import Estimate, cauchy, uncertainty
-from firmlib._spread import EMPTY, Sums, _noise
+from firmlib._rounding import EMPTY
+from firmlib._spread import Sums, _noise
 
 
 def beyond(

@@ -14,12 +14,12 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from firmlib._columns import NUMBER, Scale
+from firmlib._rounding import NUDGE, ROUNDING
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
 
 _CELLS = 64  # of that grid per bin
-_NUDGE = 1e-9  # three times 1/3 of a row are one row, whatever their sum was rounded to
 _SEARCH_CELLS = 16  # per bin, to look it up
 _SHARED = 4  # first values in a cell from which a binary search is faster
 
@@ -44,7 +44,7 @@ class Grid(NamedTuple):
             grid = grid._replace(centre=centre, unit=unit)
         low, high = grid.place(np.array([f.min(), f.max()]))
         # a hair less than all cells, so that the largest value lies in the last
-        return grid._replace(low=low, scale=cells * (1 - 1e-12) / (high - low))
+        return grid._replace(low=low, scale=cells * (1 - ROUNDING) / (high - low))
 
     def place(self, f: np.ndarray) -> np.ndarray:
         """Return where in the grid the values lie, in cells."""
@@ -195,7 +195,7 @@ def _find(
     n = len(f) if count is None else int(count.sum())
     tails = n_bins == "auto" and rows == "sample"
     if isinstance(n_bins, str) and rows == "sample":
-        n_bins = max(2, int(np.sqrt(w.sum()) + _NUDGE))
+        n_bins = max(2, int(np.sqrt(w.sum()) + NUDGE))
     elif isinstance(n_bins, str):
         n_bins = 0  # as many as the levels tell
     some = method == "auto" and len(f) <= n_bins  # levels, without looking
@@ -272,7 +272,7 @@ def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
     middle = (n.cumsum() - n / 2) / W
     # a level that lies on an edge stays there, however its weight was split
     edges = _edges(W, n_bins, tails)
-    return _begins(edges.searchsorted(middle + _NUDGE / n_bins, side="right"))
+    return _begins(edges.searchsorted(middle + NUDGE / n_bins, side="right"))
 
 
 @lru_cache(maxsize=8)
@@ -287,7 +287,7 @@ def _edges(W: float, n_bins: int, tails: bool) -> np.ndarray:
     """Return the shares of the weight at which bins end."""
     edges = np.arange(1, n_bins) / n_bins
     if tails:
-        halvings = max(0, int(np.log2(max(W / (4 * n_bins), 1)) + _NUDGE))
+        halvings = max(0, int(np.log2(max(W / (4 * n_bins), 1)) + NUDGE))
         halves = 0.5 ** np.arange(halvings, 0, -1) / n_bins
         edges = np.concatenate([halves, edges, 1 - halves[::-1]])
     return edges

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from firmlib._rounding import NUDGE, ROUNDING
+
 _BATCH = 256  # sets that are refined at a time
-_ROUNDING = 1e-9  # by which sums, and so bounds, may be off
 _POOL = 20, 160, 1280  # sets to look at for each that is wanted: most are variants of each other
 
 Rule = tuple[int, ...]  # conditions by their place in a table
@@ -61,7 +62,7 @@ class Conjunctions:
 
     def _importance(self, w: Any, wr: Any) -> np.ndarray:
         both = np.asarray(w * (self.W - w))
-        some = both > 1e-12 * self.W**2
+        some = both > ROUNDING * self.W**2
         return np.where(some, wr / np.sqrt(np.where(some, both, 1.0)), 0.0)
 
     def best(self, order: int, n: int) -> list[Rule]:
@@ -110,12 +111,12 @@ class Conjunctions:
         enough = rows > self.min_rows - 0.5
         some = enough & (rows < self.n - self.min_rows + 0.5)
         Q = np.where(some, self._importance(w, self._sums(masks, "wr", begin)), 0.0)
-        Q = np.where(Q < 0, -Q * (1 - _ROUNDING), Q)  # of a rule and its negation, one comes first
+        Q = np.where(Q < 0, -Q * (1 - NUDGE), Q)  # of a rule and its negation, one comes first
         if last:
             return Q, np.zeros_like(Q)
         squares = np.maximum(*(self._sums(masks, name, begin) for name in ("up", "down")))
-        bound = np.sqrt(np.maximum(squares, 0) / np.maximum(self.W - w, 1e-12 * self.W))
-        return Q, np.where(enough, bound * (1 + _ROUNDING), 0.0)
+        bound = np.sqrt(np.maximum(squares, 0) / np.maximum(self.W - w, ROUNDING * self.W))
+        return Q, np.where(enough, bound * (1 + NUDGE), 0.0)
 
     def _sums(self, masks: np.ndarray, name: str, begin: int) -> np.ndarray:
         """Sum over the rows of sets that meet each condition; its negation is the rest."""
@@ -133,7 +134,7 @@ class Conjunctions:
                     A = self.where(rule)
                     p = self.w[A].sum() / self.W
                     z = (A - p) * np.sqrt(self.w / (self.W * p * (1 - p)))
-                    if all(abs(z @ other) <= distinct * (1 - _ROUNDING) for other in indicators):
+                    if all(abs(z @ other) <= distinct * (1 - NUDGE) for other in indicators):
                         kept.append(rule)
                         indicators.append(z)
             if len(kept) == n or len(found) < pool:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import special
 
+from firmlib._rounding import EMPTY
+
 SHARE, ROWS_THAT_DECIDE = 0.25, 10  # a note says where so few rows have that share of the error
-_EMPTY = 1e-300  # divides where a bin has no rows; the quotient is not used
 _UNSURE = 0.99  # p-values beyond it would outweigh others when combined
 
 
@@ -114,19 +115,19 @@ def uncertainty(
     sums of psi by unit are `known`, and replace the two terms; the sum of their squares S has
     the degrees of freedom 2 S^2 over the sum of fourth powers (F. E. Satterthwaite, 1946).
     """
-    W, k = w.sum(axis=0), w / np.maximum(n, _EMPTY)
+    W, k = w.sum(axis=0), w / np.maximum(n, EMPTY)
     vv = (u**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
     away = m**2 - (w * m**2).sum(axis=0) / W
     noise = 4 * w * u * m**2
     bends = w * k * away**2 + 4 * m * away * tilt
     slope, bend = noise.sum(axis=0), np.maximum(bends.sum(axis=0), 0)
-    squares, wobble = np.maximum(slope + bend, _EMPTY), np.zeros_like(W)
+    squares, wobble = np.maximum(slope + bend, EMPTY), np.zeros_like(W)
     cubed = None if cubes is None else (8 * m**3 * cubes + 3 * noise * away + w * away**3).sum(0)
     if known is not None:
         factor, cubed = known.squares / squares, known.cubes
-        slope, bend, squares = slope * factor, bend * factor, np.maximum(known.squares, _EMPTY)
+        slope, bend, squares = slope * factor, bend * factor, np.maximum(known.squares, EMPTY)
         wobble = known.fourths / squares / squares / 2
-    signal = np.maximum((w * m**2).sum(axis=0), _EMPTY)
+    signal = np.maximum((w * m**2).sum(axis=0), EMPTY)
     return Uncertainty(
         error=np.sqrt(np.maximum(slope - 4 * vv, 0) + bend + 2 * vv) / W,
         slope=slope / signal / W,

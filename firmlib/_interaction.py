@@ -17,12 +17,11 @@ from firmlib._beyond import beyond
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
-from firmlib._spread import EMPTY, Sums
+from firmlib._rounding import EMPTY, NUDGE, ROUNDING
+from firmlib._spread import Sums
 
 _MOST = 32  # coarse bins of a column
 _BEYOND = 1.0  # how many bins a line may go on at the ends
-_ROUNDED = 1e-12  # share of the largest score below which a remainder is rounding
-_NOTHING = 1e-9  # share of a bin's weight that is added where the fit is not unique
 
 
 class Axis(NamedTuple):
@@ -116,7 +115,7 @@ def _tables(
     table = np.bincount(cell, w, shape[0] * shape[1]).reshape(shape)
     g, h, _ = _additive(table, np.bincount(cell, w * e, table.size).reshape(shape))
     e = e - one.curve(g) - two.curve(h)
-    if np.abs(e).max() < _ROUNDED * np.abs(scores.r).max():
+    if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
         e = np.zeros_like(e)
     parts = Scores.of(e, w, 0.0, sampling=scores.parts.ww is not None).parts
     shape = one.coarse[-1] + 1, two.coarse[-1] + 1
@@ -155,7 +154,7 @@ def _additive(w: np.ndarray, wr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     """
     across, down = np.maximum(w.sum(axis=1), EMPTY), w.sum(axis=0)
     P = w / across[:, None]
-    M = np.diag(down * (1 + _NOTHING) + EMPTY) - w.T @ P + np.outer(down, down) / down.sum()
+    M = np.diag(down * (1 + NUDGE) + EMPTY) - w.T @ P + np.outer(down, down) / down.sum()
     C = np.linalg.inv(M + np.diag(np.where(down > 0, 0.0, 1.0)))
     h = C @ (wr.sum(axis=0) - P.T @ wr.sum(axis=1))
     g = wr.sum(axis=1) / across - P @ h

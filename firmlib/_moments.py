@@ -17,7 +17,8 @@ from scipy import special
 from firmlib._bins import Bins, find_bins
 from firmlib._columns import NUMBER, Column, Scale
 from firmlib._inference import Estimate, Influence
-from firmlib._spread import EMPTY, Sums, paired_bins, spread
+from firmlib._rounding import EMPTY, ROUNDING
+from firmlib._spread import Sums, paired_bins, spread
 
 METHODS = ("auto", "discrete", "binned", "slope")
 ROWS = ("auto", "sample", "population")
@@ -26,8 +27,6 @@ FINE = 50_000
 """Rows from which bins are so narrow that lines within them, and skewness, no longer matter."""
 
 _NO_ROWS = np.empty(0)
-ROUNDING = 1e-12
-"""A slope below this share of what it could be at most is rounding, and has no sign."""
 
 
 @dataclass(frozen=True, eq=False)

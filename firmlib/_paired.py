@@ -18,7 +18,8 @@ from firmlib._checks import check_memory
 from firmlib._columns import Column
 from firmlib._data import Data
 from firmlib._moments import Slope, Tally
-from firmlib._spread import EMPTY, spread
+from firmlib._rounding import EMPTY, NUDGE
+from firmlib._spread import spread
 
 GROUPS = 25
 """Groups of rows of a stream that are left out in turn."""
@@ -79,7 +80,7 @@ class Kept(NamedTuple):
             own_w, own_wr = w, w * r
         found = spread(sums, "sample", source.total)
         others = sums.w[index] - own_w
-        alone = others <= 1e-9 * sums.w[index]
+        alone = others <= NUDGE * sums.w[index]
         others = np.where(alone, 1.0, others)
         q = np.where(alone, 0.0, (sums.wr[index] - own_wr) / others)
         psi = (2 * r - q) * q + np.where(alone, 0.0, found.u[index] / others)
@@ -127,7 +128,7 @@ def differences(
     """
     Q, other = (np.sqrt(np.maximum(v, 0)) for v in (V, V_other))
     error = np.asarray(error, dtype=float)
-    size = np.maximum(np.maximum(Q + other, np.sqrt(error)), 1e-300)
+    size = np.maximum(np.maximum(Q + other, np.sqrt(error)), EMPTY)
     z = np.divide(V - V_other, error, out=np.zeros_like(error), where=error > 0)
     z = np.where((error == 0) & (V_other != V), np.inf, np.abs(z))
     margin = special.stdtrit(df, (1 + level) / 2) * error / size

@@ -9,10 +9,9 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._inference import Estimate
-from firmlib._moments import ROUNDING, Scores, Tally
+from firmlib._moments import Scores, Tally
+from firmlib._rounding import NUDGE, ROUNDING
 from firmlib._spread import Sums, spread
-
-_NOTHING = 1e-9  # a share of the weight below which a difference of equal numbers is 0
 
 
 class PairTallies(Sequence[Tally]):
@@ -65,7 +64,7 @@ def estimate_pairs(
         where_true, labels = both[..., None], [("·", "")]
     where_true = where_true.reshape(len(summed), -1)
     sums = np.stack([total - where_true, where_true], axis=1)
-    sums[:, sums[0] < _NOTHING * total[0]] = 0
+    sums[:, sums[0] < NUDGE * total[0]] = 0
     rest = iter(sums)
     sums = Sums._make(None if a is None else next(rest) for a in scores.parts)
     found = spread(sums, rows)

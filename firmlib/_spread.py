@@ -12,11 +12,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from firmlib._inference import Estimate, Influence, brown_forsythe, cauchy, uncertainty
+from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 
-EMPTY = 1e-300
-"""Divides where a bin has no rows; the quotient is not used."""
-
-_PAIR = 2 - 1e-9  # rows of which two can be compared, whatever their weights were rounded to
+_PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LINE = 4  # rows from which a bin has a line
 
@@ -162,7 +160,7 @@ def paired_bins(sums: Sums) -> np.ndarray:
     """Return which bins have rows of two units."""
     if sums.ww is None:
         return sums.w > _PAIR
-    return sums.w**2 > (1 + 1e-9) * sums.ww
+    return sums.w**2 > (1 + NUDGE) * sums.ww
 
 
 def _noise(
@@ -202,7 +200,7 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     with np.errstate(all="ignore"):
         wg = sums.wf - first * w
         sgg, sgr = sums.wgg - wg**2 / some, sums.wgr - wg * m
-        gain = np.where(sgg > 1e-12 * sums.wgg, sgr**2 / sgg, 0.0)
+        gain = np.where(sgg > ROUNDING * sums.wgg, sgr**2 / sgg, 0.0)
     fits &= np.isfinite(sgg) & np.isfinite(gain)
     df = np.where(fits, n - 2, 1.0)
     v = srr / some * n / (df + 1)

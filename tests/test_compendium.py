@@ -161,10 +161,15 @@ def test_citation_names_this_version_and_the_paper():
     assert f"## [{firmlib.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_code_in_the_readme_runs_as_pasted(monkeypatch, capsys):
+def code_in(page):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+
+
+def test_code_in_the_guide_runs_as_pasted(monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
-    assert len(blocks) >= 4
+    blocks = code_in("GUIDE.md")
+    assert len(blocks) >= 6
+    assert code_in("README.md") == blocks[:1]  # so that is run as well
     assert blocks[0].count("\n") <= 10
     namespace = {}
     for block in blocks:
@@ -174,9 +179,9 @@ def test_code_in_the_readme_runs_as_pasted(monkeypatch, capsys):
     assert "GATTACA" in out
 
 
-def test_every_name_on_the_readmes_page_has_an_example():
-    readme = (ROOT / "README.md").read_text()
-    page = readme[readme.index("| the library on a page |") :].split("\n\n")[0]
+def test_every_name_on_the_guides_page_has_an_example():
+    guide = (ROOT / "GUIDE.md").read_text()
+    page = guide[guide.index("| the library on a page |") :].split("\n\n")[0]
     names = [n for n in re.findall(r"`(\w+)[`(]", page) if n != "firmlib"]
     assert len(names) > 40
     homes = "", ".binary", ".datasets", ".expansion", ".features", ".normal", ".scores", ".strings"

@@ -54,6 +54,10 @@ def stage(source: Path, *, one_page: bool = False) -> None:
     else:
         (source / "print.md").unlink()
         mathjax(source / "_static" / "mathjax")
+        guide = (ROOT / "GUIDE.md").read_text().replace("(site/api.md)", "(api.md)")
+        (source / "guide.md").write_text(
+            guide.replace("(benchmarks/README.md)", "(benchmarks/index.md)")
+        )
     (source / "benchmarks" / "index.md").write_text((ROOT / "benchmarks/README.md").read_text())
     places = makers()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):

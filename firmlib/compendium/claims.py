@@ -234,7 +234,7 @@ def overview(ledger: list[dict]) -> str:
         for section, group in _by_section(ledger).items()
     ]
     rest = [
-        (_link(c), c["statement"], c["finding"] or "–", f"{VERDICTS[c['verdict']]} {c['verdict']}")
+        (f"{VERDICTS[c['verdict']]} {_link(c)}", c["statement"], c["finding"] or "–")
         for c in ledger
         if c["verdict"] != "confirmed"
     ]
@@ -242,7 +242,7 @@ def overview(ledger: list[dict]) -> str:
         [
             f"**{tally(ledger)}.**",
             _markdown(("section", *(f"{VERDICTS[v]} {v}" for v in shown)), grid),
-            _markdown(("claim", "what the paper says", "what came out", "verdict"), rest),
+            _markdown(("claim", "what the paper says", "what holds"), rest),
         ]
     )
 
