@@ -267,9 +267,7 @@ POPULATIONS: dict[str, Population] = {
     ),
     "fifty levels, no order": of(wild, normal(1), zipf(50), categorical=[0, 1]),
     "fifty levels, weak": of(lambda k: wild(k) / 5, normal(1), zipf(50), categorical=[0, 1]),
-    "hundred even levels": of(
-        wild, normal(1), np.full(100, 0.01), categorical=[0, 1], least=100
-    ),
+    "hundred even levels": of(wild, normal(1), np.full(100, 0.01), categorical=[0, 1], least=100),
     "counts": of(np.sqrt, normal(0.5), stats.binom(30, 0.1).pmf(np.arange(31))),
     "ties": of(lambda k: np.sqrt(k) / 5, lambda rng, X: rng.exponential(size=len(X)), COUNTS),
     "rounded": of(lambda k: k / 10 - 2, normal(1), stats.binom(40, 0.5).pmf(np.arange(41))),

@@ -152,7 +152,10 @@ def firm(
         if sample_weight is not None:
             raise ValueError("sample_weight of rows that come in parts: use StreamingFirm")
         if groups is not None:
-            raise ValueError("groups of rows that come in parts need all rows at once")
+            raise ValueError(
+                "groups of rows that come in parts: expected StreamingFirm(keep=True) with chunks "
+                "that hold whole units, or all rows at once"
+            )
         stream = StreamingFirm(
             n_bins=n_bins,
             feature_names=feature_names,

@@ -32,7 +32,9 @@ from firmlib._data import (
     check_scores,
     check_weight_type,
     describe,
+    units,
 )
+from firmlib._inference import Influence
 from firmlib._moments import FINE, Scores, Tally, summarize, tally
 from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
@@ -174,6 +176,7 @@ class StreamingFirm:
         self._n_waiting = 0
         self._statistics: Statistics | None = None
         self.keep, self._apart = keep, ()
+        self._labels: Any = ()  # of the units in the last chunk
         if bins is not None:
             self._bins = check_bins(bins, method)
             self._names = check_names(list(bins), feature_names)
@@ -193,7 +196,13 @@ class StreamingFirm:
         features = self._current().features
         return {k: v.start for k, v in zip(self._names or (), features, strict=True)}
 
-    def partial_fit(self, F: Any, s: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        F: Any,
+        s: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Take in more rows.
 
         Parameters
@@ -207,6 +216,10 @@ class StreamingFirm:
             dask, in as many.
         sample_weight : array of shape (n,), default None
             A weight k is the same as the row k times; by default all are 1.
+        groups : array of shape (n,), default None
+            Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
+            rows, here of units, give the errors. All rows of a unit must come in one chunk: one
+            that goes on in the next chunk is refused, but not everyone that comes again is noticed.
 
         Returns
         -------
@@ -224,6 +237,8 @@ class StreamingFirm:
         if hasattr(F, "__dask_graph__"):
             from firmlib import _dask
 
+            if groups is not None:
+                raise ValueError("groups need chunks in memory, but F is one of dask")
             self.__dict__ = _dask.fitted(self, F, s, sample_weight).__dict__
             return self
         table = Table(F, "F", at_least=0).with_categorical(self.categorical)
@@ -234,14 +249,34 @@ class StreamingFirm:
         s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
-            table = table.of_rows(keep)
+            table_of_all, table = table, table.of_rows(keep)
             names, functions = zip(*resolve(self.features, table), strict=True)
             names = self._checked_names(table, names)
             columns = (
                 self._column(name, f, table) for name, f in zip(names, functions, strict=True)
             )
-            self._take(Chunk(columns, s, w), names)
+            labels, unit = self._labels, None
+            if groups is not None and self.rows == "sample":
+                labels, unit = self._checked_units(groups, table_of_all, keep)
+            self._take(Chunk(columns, s, w, unit), names)
+            self._labels = labels
         return self
+
+    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[Any, np.ndarray]:
+        """Return the labels of units and the unit of each row; none was in the chunk before."""
+        if not self.keep or self.missing == "drop":
+            raise ValueError(
+                f"groups of a stream need keep=True and missing='level' or 'raise', but keep="
+                f"{self.keep} and missing={self.missing!r}"
+            )
+        labels, unit = units(groups, table, keep)
+        again = np.intersect1d(labels, self._labels)
+        if len(again):
+            raise ValueError(
+                f"groups={again.tolist()[0]!r} was in the chunk before, too; expected all rows of "
+                "a unit in one chunk"
+            )
+        return labels, unit
 
     def _scores(self, s: Any, table: Table) -> np.ndarray:
         if not is_model(s):
@@ -355,6 +390,13 @@ class StreamingFirm:
         apart = self._apart
         if self.keep and self._waiting:
             apart = self._summed_apart(Chunk.of(names, self._waiting), total, 0)
+        kept = Jackknife(apart, copy.copy(self)._variance) if self.keep else None
+        if kept is not None and now.total is not None:
+            moves = kept.influences(range(len(names)), names)[0] * now.weight
+            tallies = [
+                one._replace(influence=Influence(S, 0.0, 2 * S**2 / kept.df, True))
+                for one, S in zip(tallies, (moves**2).sum(axis=0), strict=True)
+            ]
         return make_result(
             summarize(tallies, self.rows),
             sd,
@@ -369,7 +411,7 @@ class StreamingFirm:
             weight_type=kind,
             response=response.method,
             target=response.target,
-            kept=Jackknife(apart, copy.copy(self)._variance) if self.keep else None,
+            kept=kept,
         )
 
     def _tallies(self, total: Statistics) -> tuple[Statistics, str, float, list[Tally]]:
@@ -385,7 +427,8 @@ class StreamingFirm:
         if self.standardize and sd > 0:
             now, sd = now.divided(sd), 1.0
         pairs = zip(self._names or [], now.features, strict=True)
-        return now, kind, sd, [self._tally(name, f) for name, f in pairs]
+        found = [self._tally(name, f)._replace(total=now.total) for name, f in pairs]
+        return now, kind, sd, found
 
     def _variance(self, part: Statistics) -> np.ndarray:
         """Return the variance of q_f of each feature in some of the rows."""
@@ -456,6 +499,7 @@ class StreamingFirm:
             chunk.w,
             float(mean),
             sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
+            unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,
         )
         whole = not (chunk.w % 1).any()
@@ -463,7 +507,8 @@ class StreamingFirm:
             self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
         ]
-        return Statistics(names, scores.mean, len(chunk.s), features, whole)
+        total = None if chunk.unit is None else scores.total
+        return Statistics(names, scores.mean, len(chunk.s), features, whole, total)
 
     def _one(self, j: int, name: str, column: Column, scores: Scores, whole: bool) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
@@ -486,7 +531,8 @@ class StreamingFirm:
 
     def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
         """Return the sums of 25 groups of rows in the bins of `total`; so many were seen before."""
-        other, group = copy.copy(self), (seen + np.arange(len(chunk.s))) % GROUPS
+        other, unit = copy.copy(self), chunk.unit
+        group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
         other._statistics = total
         here = (group == k for k in range(GROUPS))
         return tuple(other._summed(chunk.taken(k), total.names) if k.any() else None for k in here)

@@ -223,6 +223,86 @@ def test_two_streams_over_the_same_rows_can_be_paired():
         firmlib.compare(one, firm(s, X), paired=True)
 
 
+def in_units(rng, n_units=100, size=5):
+    """Rows of units that share their noise; x0 varies within them, the null x1 does not."""
+    unit = np.repeat(np.arange(n_units), size)
+    u = rng.normal(size=(n_units, 2))[unit]
+    X = np.column_stack([rng.normal(size=len(unit)), u[:, 1]])
+    return X, X[:, 0] + u[:, 0], unit
+
+
+def stream_of_units(X, s, unit, **options):
+    stream = StreamingFirm(keep=True, **options)
+    for some in np.array_split(np.unique(unit), 4):
+        rows = np.isin(unit, some)
+        stream.partial_fit(X[rows], s[rows], groups=[f"unit {u}" for u in unit[rows]])
+    return stream
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("first_rows", [10, 10_000])
+def test_a_stream_of_units_has_the_variance_of_the_batch(first_rows, weights):
+    rng = np.random.default_rng(24)
+    X, s, unit = in_units(rng)
+    X = np.round(X)  # levels, so that the bins are the same
+    w = rng.exponential(size=len(s)) if weights else np.ones(len(s))
+    stream = StreamingFirm(keep=True, first_rows=first_rows, method="discrete")
+    for rows in np.split(np.arange(len(s)), 4):
+        stream.partial_fit(X[rows], s[rows], w[rows], groups=unit[rows])
+    batch = firm(s, X, sample_weight=w, groups=unit, method="discrete")
+    found = stream.result()
+    np.testing.assert_allclose(found.variance, batch.variance, rtol=1e-9)
+    np.testing.assert_allclose(found.standard_error[0], batch.standard_error[0], rtol=0.4)
+    assert found.estimate.wobble[0] == pytest.approx(1 / 24)
+    assert found.compare("x0", "x1").pvalue.iloc[0] < 0.01
+
+
+def test_parts_of_a_stream_of_units_merge():
+    X, s, unit = in_units(np.random.default_rng(25))
+    whole = stream_of_units(X, s, unit, first_rows=100)
+    left, right = (
+        stream_of_units(X[rows], s[rows], unit[rows], bins=whole.bins)
+        for rows in (unit < 50, unit >= 50)
+    )
+    together = left.merge(right).result()
+    np.testing.assert_allclose(together.variance, whole.result().variance, rtol=1e-9)
+    alone = StreamingFirm(keep=True, bins=whole.bins).partial_fit(X, s)
+    with pytest.raises(ValueError, match="groups came with some of the rows"):
+        left.merge(alone)
+
+
+def test_units_of_a_stream_that_cannot_be_told_are_refused():
+    import dask.array as da
+
+    X, s, unit = in_units(np.random.default_rng(26))
+    stream = StreamingFirm(keep=True).partial_fit(X[:203], s[:203], groups=unit[:203])
+    before = stream.result().variance
+    with pytest.raises(ValueError, match="groups=40 was in the chunk before, too"):
+        stream.partial_fit(X[203:], s[203:], groups=unit[203:])
+    np.testing.assert_array_equal(stream.result().variance, before)
+    with pytest.raises(ValueError, match="groups came with some of the rows"):
+        stream.partial_fit(X[203:], s[203:]).result()
+    with pytest.raises(ValueError, match="groups of a stream need keep=True"):
+        StreamingFirm().partial_fit(X, s, groups=unit)
+    with pytest.raises(ValueError, match="missing='drop'"):
+        StreamingFirm(keep=True, missing="drop").partial_fit(X, s, groups=unit)
+    with pytest.raises(ValueError, match=r"groups has shape \(3,\)|groups has 3"):
+        StreamingFirm(keep=True).partial_fit(X, s, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="groups need chunks in memory"):
+        StreamingFirm(keep=True).partial_fit(da.from_array(X), s, groups=unit)
+
+
+@pytest.mark.slow
+def test_a_stream_of_units_keeps_the_size_of_the_test_and_covers():
+    rng, rejected, covered = np.random.default_rng(27), 0, 0
+    for _ in range(200):
+        result = stream_of_units(*in_units(rng), first_rows=200).result()
+        rejected += result.pvalues[1] < 0.05
+        covered += result.ci_low[0] <= 1 <= result.ci_high[0]
+    assert rejected <= 20  # of 10 expected
+    assert covered >= 180  # of 190 expected
+
+
 @pytest.mark.slow
 def test_differences_of_streams_keep_their_size():
     rng, told = np.random.default_rng(18), 0
