@@ -12,6 +12,7 @@ width, so that cells twice as wide tell how much (Richardson's extrapolation).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -21,16 +22,23 @@ from firmlib._rounding import EMPTY
 from firmlib._spread import Sums, _noise
 
 
-def beyond(
-    cells: Sequence[tuple[Sums, np.ndarray, np.ndarray]], rows: str, *, smooth: bool = False
-) -> Estimate:
-    """Estimate the variance of what is left, from sums of e in cells, fits to it, and leverages.
+class Cells(NamedTuple):
+    """Sums of e in cells, the simpler fit to it, its leverages, and its parameters in all."""
+
+    sums: Sums
+    fit: np.ndarray
+    leverage: np.ndarray
+    parameters: float
+
+
+def beyond(cells: Sequence[Cells], rows: str, *, smooth: bool = False) -> Estimate:
+    """Estimate the variance of what is left.
 
     The first entry has the cells that V comes from; further ones have coarser cells, in which
     effects that vary slowly stand out, and are for the test alone; if `smooth`, the second one
     has cells twice as wide, and corrects a V that is clear of 0.
     """
-    found = [_one(*one, rows) for one in cells]
+    found = [_one(one, rows) for one in cells]
     first, pvalues = found[0][0], [pvalue for _, pvalue in found]
     if smooth and len(found) > 1 and first["variance"] > 2 * first["error"]:
         first["variance"] += max(first["variance"] - found[1][0]["variance"], 0) / 3
@@ -38,19 +46,21 @@ def beyond(
     return Estimate(**first, pvalue=pvalue)
 
 
-def _one(
-    sums: Sums, fit: np.ndarray, leverage: np.ndarray, rows: str
-) -> tuple[dict[str, float], float]:
+def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
     """Return V with its error, and a p-value as in Brown and Forsythe's test."""
-    w, W = sums.w, sums.w.sum()
-    m = np.where(w > 0, sums.wr / np.maximum(w, EMPTY) - fit, 0.0)
+    sums, w, W = cells.sums, cells.sums.w, cells.sums.w.sum()
+    m = np.where(w > 0, sums.wr / np.maximum(w, EMPTY) - cells.fit, 0.0)
     signal = float(w @ m**2)
     if rows == "population":
         return {"variance": signal / W, "error": 0.0}, np.nan
     _, wwr, wwrr = sums.pairs
     mean = sums.wr / np.maximum(w, EMPTY)
     _, u, n = _noise(sums, mean, wwr, wwrr)
-    left = np.where(w > 0, np.clip(1 - w * leverage, 0, 1), 0.0)
+    share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
+    within = np.maximum(n - 1, 0).sum()
+    u = u * within / np.maximum(within - cells.parameters + share[w > 0].sum(), 1)
+    grow = n.sum() / max(n.sum() - cells.parameters, 1)  # the fit takes a share of V as well
+    m, u, signal, left = m * np.sqrt(grow), u * grow, signal * grow, 1 - share
     noise = float(left @ u)
     if noise <= 0 or not sums.wrr.any():
         return {"variance": signal / W, "error": 0.0}, float(signal <= 0)

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_memory, check_n_bins, check_option, check_weights
 from firmlib._columns import Column, check_present
+from firmlib._given import estimate_given
+from firmlib._interaction import estimate_interactions
 from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
 from firmlib._pairs import PairTallies, estimate_pairs
 from firmlib._table import Table
@@ -156,10 +158,8 @@ class Data:
             check_present("its values", np.where(missing, np.nan, 0.0))
         if self.missing == "drop" and missing.any():
             F, scores = F[~missing], scores.taken(~missing)
-        if self.rows == "population":  # every combination of values is a level
-            codes = [np.unique(f, return_inverse=True)[1] for f in F.T]
-            _, level = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
-            column = Column(level.ravel().astype(float))
+        if self.rows == "population":
+            column = _joint([Column(f) for f in F.T], len(F))
             found = Tally.of(scores, column, method="discrete", rows=self.rows, n_bins="auto")
             return replace(summarize([found], self.rows), sign=1.0)
         from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
@@ -178,22 +178,75 @@ class Data:
 
     def estimate_interactions(self, pairs: Pairs) -> tuple[list[str], Estimate, list[str]]:
         """Estimate what no sum of two curves explains, of all pairs; with names and methods."""
-        if self.method == "slope" or self.missing == "drop" or self.scores.unit is not None:
-            raise ValueError(
-                f"Pairs('interaction') with method={self.method!r}, missing={self.missing!r}"
-                f"{' and groups' * (self.scores.unit is not None)}: expected no 'slope', no 'drop' "
-                "and no groups of rows"
-            )
         parts = pairs.parts(self.table)
         check_memory("X as columns with bins", (self.table.count, len(parts), 6))
-        columns = [f.of(self.table) for f in parts]
-        for f, column in zip(parts, columns, strict=True):
-            if self.missing == "raise":
-                check_present(f"{f.__name__!r}", column.values)
-        from firmlib._interaction import estimate_interactions
-
-        names = [f.__name__ for f in parts]
+        names, columns = [f.__name__ for f in parts], [f.of(self.table) for f in parts]
+        self._check_cells("Pairs('interaction')", names, columns)
+        if self.scores.unit is not None:
+            raise ValueError("Pairs('interaction') with groups of rows: expected none")
         return estimate_interactions(self.scores, columns, names, self.rows)
+
+    def _check_cells(self, what: str, names: Sequence[str], columns: Sequence[Column]) -> None:
+        """Raise where options do not go with cells of several columns."""
+        if self.method == "slope" or self.missing == "drop":
+            raise ValueError(
+                f"{what} with method={self.method!r} and missing={self.missing!r}: expected "
+                "neither 'slope' nor 'drop'"
+            )
+        for name, column in zip(names, columns, strict=True):
+            if self.missing == "raise":
+                check_present(f"{name!r}", column.values)
+
+    def estimate_given(
+        self, names: Sequence[str], functions: Sequence[Values], given: Sequence[str]
+    ) -> tuple[Estimate, list[tuple[str, str, float]]]:
+        """Estimate what each feature adds to columns; return also method, kind, share missing."""
+        known = [self.table.column(name) for name in given]
+        self._check_cells("given", given, known)
+        estimate, told = Estimate.empty(len(names)), []
+        for i, (name, f) in enumerate(zip(names, functions, strict=True)):
+            values = f(self.table)
+            columns = [values] if isinstance(values, Column) else values
+            self._check_cells("given", [name] * len(columns), columns)
+            one, method = self._given(name, columns, known, given)
+            estimate.put(i, one)
+            alone = len(columns) == 1
+            missing = np.isnan(columns[0].dense(self.table.count)) if alone else np.nan
+            share = float(np.average(missing, weights=self.scores.w)) if alone else np.nan
+            told.append((method, columns[0].scale.kind if alone else "group", share))
+        return estimate, told
+
+    def _given(
+        self, name: str, columns: list[Column], known: list[Column], given: Sequence[str]
+    ) -> tuple[Estimate, str]:
+        """Estimate what the columns of a feature add, by cells where these are few, else learnt."""
+        n = self.table.count
+        for g, called in zip(known, given, strict=True):
+            if any(np.array_equal(c.dense(n), g.dense(n), equal_nan=True) for c in columns):
+                raise ValueError(f"feature {name!r} is {called!r}, which is given")
+        if self.rows == "population":
+            return estimate_given(self.scores, _joint(columns, n), known, self.rows)
+        if len(columns) == 1 and len(known) <= _FEW_GIVEN and self.scores.unit is None:
+            return estimate_given(self.scores, columns[0], known, self.rows)
+        from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
+
+        F, G = (
+            numeric(
+                np.column_stack([c.dense(n) for c in some]),
+                [c.scale.kind == "nominal" for c in some],
+            )
+            for some in (columns, known)
+        )
+        return estimate_group(self.scores, F, G), _GROUP_METHODS[self.rows]
+
+
+def _joint(columns: Sequence[Column], n: int) -> Column:
+    """Return columns as one, of which every combination of values is a level."""
+    if len(columns) == 1:
+        return columns[0]
+    codes = [np.unique(column.dense(n), return_inverse=True)[1] for column in columns]
+    _, level = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    return Column(level.ravel().astype(float))
 
 
 def describe(source: Tally | Slope | None) -> tuple[str, float]:
@@ -204,6 +257,7 @@ def describe(source: Tally | Slope | None) -> tuple[str, float]:
     return scale.kind, source.missing
 
 
+_FEW_GIVEN = 2  # columns whose cells are taken; more are learnt
 _GROUP_METHODS = {"sample": "boosted", "population": "discrete"}
 
 

@@ -42,16 +42,34 @@ SQUARES = 20  # columns up to which the trend has their products; of levels ther
 BOLD = 1.3  # how far the test statistic spreads under no effect, because folds share models
 
 
-def estimate_group(scores: Scores, F: np.ndarray) -> Estimate:
+def estimate_group(scores: Scores, F: np.ndarray, given: np.ndarray | None = None) -> Estimate:
     """Estimate Var(E[s | F]) from the values (n, k) of a group, with its error and a test.
 
-    The test asks whether the models predict the scores of rows that they did not see.
+    The test asks whether the models predict the scores of rows that they did not see. With values
+    that are `given`, estimate what F adds to them, Var(E[s | F, given]) - Var(E[s | given]), by
+    the difference of the influence functions, and test whether it exceeds 0.
     """
-    r, w = scores.r, scores.w
     if len(F) < MIN_ROWS:
         raise ValueError(f"a group of columns needs at least {MIN_ROWS} rows, got {len(F)}")
-    if not r.any() or not np.ptp(F, axis=0).any():
+    if not scores.r.any() or not np.ptp(F, axis=0).any():
         return Estimate(variance=0.0, error=0.0, pvalue=1.0)
+    w, W = scores.w, scores.w.sum()
+    psi, both = _influence(scores, F if given is None else np.column_stack([F, given]))
+    if given is not None:
+        psi = psi - _influence(scores, given)[0]
+    variance = w @ psi / W
+    error = float(np.sqrt(scores.squares(psi - variance))) / W
+    if given is None:
+        z = (w @ both) / np.sqrt(scores.squares(both))
+    else:
+        z = variance / error if error else 0.0
+    pvalue = float(special.ndtr(-z / BOLD))
+    return Estimate(variance=float(variance), error=error, pvalue=pvalue, rest=error**2)
+
+
+def _influence(scores: Scores, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each row adds to V, and how well both models together predict its score."""
+    r, w = scores.r, scores.w
     m, other = np.zeros((2, len(F)))
     unit = np.arange(len(F)) if scores.unit is None else scores.unit
     splits = list(KFold(FOLDS, shuffle=True, random_state=0).split(np.arange(unit.max() + 1)))
@@ -63,17 +81,11 @@ def estimate_group(scores: Scores, F: np.ndarray) -> Estimate:
             test = np.flatnonzero(np.isin(unit, test))
             learn = learn or _best(F, r, w, rows[0], test)
             m[test], other[test] = (learn(F[part], r[part], w[part])(F[test]) for part in rows)
-    W = w.sum()
     both, product = r * (m + other), m * other
     scale = 1.0
     if w @ product > 3 * np.sqrt(scores.squares(product)):
         scale = float(np.clip(w @ both / 2 / (w @ product), 0.5, 2))
-    psi = scale * both - scale**2 * product
-    variance = w @ psi / W
-    error = float(np.sqrt(scores.squares(psi - variance))) / W
-    z = (w @ both) / np.sqrt(scores.squares(both)) / BOLD
-    pvalue = float(special.ndtr(-z))
-    return Estimate(variance=float(variance), error=error, pvalue=pvalue, rest=error**2)
+    return scale * both - scale**2 * product, both
 
 
 Predict = Callable[[np.ndarray], np.ndarray]

@@ -13,12 +13,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from firmlib._beyond import beyond
+from firmlib._beyond import Cells, beyond
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
 from firmlib._rounding import EMPTY, NUDGE, ROUNDING
-from firmlib._spread import Sums
 
 _MOST = 32  # coarse bins of a column
 _BEYOND = 1.0  # how many bins a line may go on at the ends
@@ -105,9 +104,7 @@ def estimate_interactions(
     return [f"{names[j]} × {names[k]}" for j, k in pairs], found, methods
 
 
-def _tables(
-    scores: Scores, one: Axis, two: Axis, rows: str
-) -> Iterator[tuple[Sums, np.ndarray, np.ndarray]]:
+def _tables(scores: Scores, one: Axis, two: Axis, rows: str) -> Iterator[Cells]:
     """Yield the sums in cells, in coarser and coarser ones, with sums of curves and leverages."""
     w, e = scores.w, _without_lines(scores, [x.line for x in (one, two) if x.line is not None])
     shape = len(one.coarse), len(two.coarse)
@@ -123,7 +120,8 @@ def _tables(
     sums = parts.each(lambda part: np.bincount(cell, part, shape[0] * shape[1]))
     while True:
         g, h, leverage = _additive(sums.w.reshape(shape), sums.wr.reshape(shape))
-        yield sums, (g[:, None] + h).ravel(), leverage.ravel()
+        inside = float((sums.w * leverage.ravel()).sum())  # a sum of curves does not vary in cells
+        yield Cells(sums, (g[:, None] + h).ravel(), leverage.ravel(), inside)
         a, b = (_coarser(axis, size) for axis, size in zip((one, two), shape, strict=True))
         if rows == "population" or (a[-1] + 1, b[-1] + 1) == shape:
             return

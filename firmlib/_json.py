@@ -29,8 +29,8 @@ def loads(text: str, result: type, curve: type) -> Any:
         values.pop("firmlib")
         estimate = Estimate(**{k: _array(v) for k, v in values.pop("estimate").items()})
         curves = {k: curve(**_curve(v)) for k, v in values.pop("curves").items()}
-        for name in ("methods", "kinds", "feature_names"):
-            values[name] = tuple(values[name])
+        for name in ("methods", "kinds", "feature_names", "given"):
+            values[name] = tuple(values.get(name, ()))
         values = {k: _array(v) if isinstance(v, list) else v for k, v in values.items()}
         return result(**values, estimate=estimate, curves=curves)
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:

@@ -42,6 +42,15 @@ def resolve(features: Any, table: Table) -> list[tuple[str, Values]]:
     return found
 
 
+def check_given(given: Any, table: Table) -> tuple[str, ...]:
+    """Return the names of the columns that are given, one or more, all different."""
+    given = [given] if isinstance(given, str | int | np.integer) else list(given)
+    names = [table.names[table.place(j)] for j in given]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"given={given!r} must be one or more columns of X, each once")
+    return tuple(names)
+
+
 def check_names(names: Sequence[str], feature_names: Sequence[str] | None) -> list[str]:
     """Return the features' names, or those to use instead, all different."""
     if isinstance(feature_names, str):

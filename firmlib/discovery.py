@@ -50,7 +50,7 @@ def search(
     confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> SearchResult:
-    """Find the conjunctions of up to `order` conditions with the largest |Q|.
+    """Find the conjunctions of up to `order` conditions with the largest absolute Q.
 
     Conditions are that a number lies above or below a quantile, that a category has a level, that
     a column is missing, and the negations. The rows are split at random. One half is searched,

@@ -92,7 +92,8 @@ class FirmDisplay:
         )
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
-        ax.set_xlabel(f"importance $Q_f${score}")
+        given = f" given {', '.join(self.result.given)}" if self.result.given else ""
+        ax.set_xlabel(f"importance $Q_f${score}{given}")
         if ranks:
             beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.1, sharey=ax)
             _draw_brackets(beside, table)

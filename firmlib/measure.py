@@ -12,7 +12,7 @@ from firmlib._checks import check_number
 from firmlib._curves import ConditionalScore, Curves
 from firmlib._data import Data, describe
 from firmlib._paired import Kept
-from firmlib._resolve import check_names, resolve
+from firmlib._resolve import check_given, check_names, resolve
 from firmlib._sources import is_source
 from firmlib.features import Pairs, Place
 from firmlib.result import FirmResult, make_result
@@ -39,6 +39,7 @@ def firm(
     missing: str = "level",
     weight_type: str = "auto",
     groups: ArrayLike | None = None,
+    given: Place | Sequence[Place] | None = None,
     feature_names: Sequence[str] | None = None,
     standardize: bool = False,
     confidence_level: float = 0.95,
@@ -103,6 +104,12 @@ def firm(
     groups : array of shape (n,), default None
         The unit (patient, day, gene) that each row belongs to, by any label; by default every row
         is one. Errors and tests then count units, and pairs of rows of one unit are not used.
+    given : column or list of columns, default None
+        What is known already. Importances then say what a feature adds: the sd of what the
+        expected score still moves with f once these columns are known,
+        sqrt(E Var(E[s | f, g] | g)) = sqrt(V_{f,g} - V_g). One or two columns are put into cells;
+        more, groups of columns, and `groups` of rows are learnt, cross-fitted. By default all
+        other columns are the features. Such a result has no curves.
     feature_names : sequence of str, default None
         Names to use instead; pairs keep theirs.
     standardize : bool, default False
@@ -140,6 +147,12 @@ def firm(
     x1         1.55        1.62     1.69    0.00
     x2         0.00        0.00     0.14    0.93
 
+    Given x0, nothing is left of its copy.
+
+    >>> result = firmlib.firm(lambda X: 2 * X[:, 0], X, given=[0])
+    >>> dict(zip(result.feature_names, result.importances.tolist()))
+    {'x1': 0.0, 'x2': 0.0}
+
     The rows of a truth table are the distribution, not a sample of it.
 
     >>> table = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
@@ -156,6 +169,8 @@ def firm(
                 "groups of rows that come in parts: expected StreamingFirm(keep=True) with chunks "
                 "that hold whole units, or all rows at once"
             )
+        if given is not None:
+            raise ValueError("given, with rows that come in parts, needs all rows at once")
         stream = StreamingFirm(
             n_bins=n_bins,
             feature_names=feature_names,
@@ -189,6 +204,11 @@ def firm(
     if standardize and sd > 0:
         data, sd = data.divided(sd), 1.0
     pairs = kept = None
+    known = () if given is None else check_given(given, data.table)
+    if known and isinstance(features, Pairs):
+        raise ValueError(f"given={known} is not for pairs; expected other features")
+    if known and features is None:
+        features = [name for name in data.table.names if name not in known]
     if isinstance(features, Pairs):
         if feature_names is not None:
             raise ValueError("feature_names is not for pairs, which have names of their own")
@@ -206,9 +226,13 @@ def firm(
     else:
         names, functions = zip(*resolve(features, data.table), strict=True)
         names = check_names(names, feature_names)
-        found, sources, methods = data.estimate(names, functions, n_jobs)
-        kinds, shares = zip(*map(describe, sources), strict=True)
-        kept = Kept(data, functions, sources) if keep else None
+        if known:
+            found, told = data.estimate_given(names, functions, known)
+            (methods, kinds, shares), sources = zip(*told, strict=True), [None] * len(names)
+        else:
+            found, sources, methods = data.estimate(names, functions, n_jobs)
+            kinds, shares = zip(*map(describe, sources), strict=True)
+            kept = Kept(data, functions, sources) if keep else None
     return make_result(
         found,
         sd,
@@ -223,6 +247,7 @@ def firm(
         weight_type="count" if data.scores.parts.ww is None else "sampling",
         response=data.response.method,
         target=data.response.target,
+        given=known,
         kept=kept,
     )
 

@@ -1,12 +1,12 @@
 """FIRM under normally distributed inputs X ~ N(mean, cov) (Sections 2.2 and 2.4.3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
-from firmlib._checks import check_array, check_covariance, check_number
+from firmlib._checks import check_array, check_covariance, check_integer, check_number
 from firmlib.expansion import KernelExpansion
 
 __all__ = [
@@ -20,11 +20,23 @@ __all__ = [
 _ROUNDING = 1e-14
 """Part of the largest possible variance below which one is 0 but for rounding."""
 
+_KNOWN = 1e-10
+"""Part of its variance below which a feature is known from what is given, but for rounding."""
+
 
 def firm_linear(
-    weights: ArrayLike, cov: ArrayLike, *, directions: ArrayLike | None = None
+    weights: ArrayLike,
+    cov: ArrayLike,
+    *,
+    directions: ArrayLike | None = None,
+    given: Sequence[int] | None = None,
 ) -> np.ndarray:
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
+
+    Given some inputs X_G, the others are normal with the covariance
+    Sigma - Sigma_.G Sigma_GG^-1 Sigma_G., whatever X_G is; with it in place of Sigma, Q is what a
+    feature adds to them. Given all other inputs, it is w_j times what is left of sd(X_j): for
+    independent inputs the root of the total Sobol index, in units of the score.
 
     Parameters
     ----------
@@ -34,11 +46,13 @@ def firm_linear(
         Sigma; D holds the roots of its diagonal. The mean does not matter.
     directions : array of shape (m, d), optional
         Features a'x, one a per row: Q_a = a'Sigma w / sqrt(a'Sigma a). By default the d inputs.
+    given : sequence of int, optional
+        Positions of inputs that are known already. By default none.
 
     Returns
     -------
     ndarray of shape (d,) or (m,)
-        Signed; 0 for a feature that is constant.
+        Signed; 0 for a feature that is constant, or known.
 
     Examples
     --------
@@ -47,11 +61,19 @@ def firm_linear(
     >>> from firmlib.normal import firm_linear
     >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])
     array([1.  , 0.99])
+    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]], given=[0])  # x1 has nothing to add
+    array([0., 0.])
     """
     weights = check_array("weights", weights, 1)
     cov = check_covariance("cov", cov, len(weights))
     A = _directions(directions, len(weights))
-    sd = np.sqrt(_variances(A, cov))
+    known = [check_integer("given", j, 0, len(weights) - 1) for j in given or ()]
+    variances = _variances(A, cov)
+    if known:
+        cov = cov - cov[:, known] @ np.linalg.pinv(cov[np.ix_(known, known)]) @ cov[known]
+        left = np.einsum("ij,jk,ik->i", A, cov, A)
+        variances = np.where(left > _KNOWN * variances, left, 0)
+    sd = np.sqrt(variances)
     return np.where(sd > 0, A @ cov @ weights / np.where(sd > 0, sd, 1), 0)
 
 

@@ -77,6 +77,8 @@ class FirmResult:
         What the score is: the method that a model was asked, "callable" or "values".
     target : label, column or None
         The class or output that the score belongs to.
+    given : tuple of str
+        Columns that were known already; then importances are what each feature adds to them.
     weight_type : str
         What weights meant: "count" or "sampling".
     confidence_level : float
@@ -121,6 +123,7 @@ class FirmResult:
     weight_type: str = "count"
     response: str = "values"
     target: Any = None
+    given: tuple[str, ...] = ()
     kept: Kept | Jackknife | None = None
     _places: dict[str, int] = field(default_factory=dict, init=False)
 

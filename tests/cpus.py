@@ -11,7 +11,7 @@ import os
 import platform
 import subprocess
 import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from workflow import BUILD, KINDS, ROOT, engine
@@ -56,16 +56,14 @@ def main(*stems: str) -> int:
     notebooks = [path for path in notebooks if not stems or path.stem[:2] in stems]
     if not notebooks:
         sys.exit(f"no notebook begins with any of {stems}")
+    runs = [(name, notebook) for name in settings for notebook in notebooks]
     wrong = 0
-    for name, setting in settings.items():
-        for notebook in notebooks:
-            began = time.perf_counter()
-            differences = run(notebook, BUILD / "cpus" / name, *setting)
-            seconds = time.perf_counter() - began
-            verdict = "; ".join(differences) or "agrees"
-            print(f"{name}, {notebook.stem}, {seconds:.0f} s: {verdict}", flush=True)
+    with ThreadPoolExecutor(engine.jobs(os.environ.get("JOBS"))) as pool:
+        found = pool.map(lambda r: run(r[1], BUILD / "cpus" / r[0], *settings[r[0]]), runs)
+        for (name, notebook), differences in zip(runs, found, strict=True):
+            print(f"{name}, {notebook.stem}: {'; '.join(differences) or 'agrees'}", flush=True)
             wrong += bool(differences)
-    print(f"{wrong} of {len(notebooks) * len(settings)} runs differ from what is committed.")
+    print(f"{wrong} of {len(runs)} runs differ from what is committed.")
     return 1 if wrong else 0
 
 

@@ -49,7 +49,7 @@ JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
-SlurmdTimeout=10
+SlurmdTimeout=30
 KillWait=5
 MinJobAge=600
 ReturnToService=0
@@ -82,16 +82,28 @@ def processes(conf: Path, node: str = "") -> list[psutil.Process]:
     return found
 
 
-def at_work(conf: Path, cluster: Path) -> set[str]:
-    """Return the i of the points at work on the node that is to die, but for 7, which fails."""
+def caught_at_work(conf: Path, cluster: Path) -> set[str]:
+    """Stop the node that is to die; return the i of the point it is in the middle of.
+
+    Stopped, nothing can end between the look and the kill. If there is none, or it is 7, which
+    fails anyway, the node goes on.
+    """
+    stopped = processes(conf, "n2")
+    for process in stopped:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.suspend()
     points = json.loads((cluster / "tiny" / "index.json").read_text())["points"]
     folders = set()
-    for process in processes(conf, "n2"):
+    for process in stopped:
         with contextlib.suppress(psutil.Error):
             folders.add(Path(process.environ().get("FIRMLIB_OUTPUT", "")).name)
     begun = (cluster / "starts").read_text().split()
     working = {str(point["i"]) for name, point in points.items() if name in folders}
-    return working & set(begun) - done(cluster) - {"7"}
+    working = working & set(begun) - done(cluster) - {"7"}
+    for process in [] if working else stopped:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.resume()
+    return working
 
 
 def kill(found: list[psutil.Process]) -> None:
@@ -100,13 +112,14 @@ def kill(found: list[psutil.Process]) -> None:
             process.kill()
 
 
-def wait_for(what: str, condition, seconds: float) -> None:
-    """Wait until a condition holds; fail after some seconds."""
+def wait_for(what: str, condition, seconds: float):
+    """Wait until a condition holds, and return it; fail after some seconds."""
     end = time.time() + seconds
-    while not condition():
+    while not (held := condition()):
         if time.time() > end:
             raise TimeoutError(f"{what} took more than {seconds} s")
         time.sleep(0.5)
+    return held
 
 
 def start_slurm(folder: Path) -> Path:
@@ -179,16 +192,12 @@ def main() -> int:
         wait_for("Slurm", lambda: sinfo("--noheader", "--states=idle").count("idle") == 2, 60)
         print("two nodes are up", flush=True)
         sweep = subprocess.Popen([*command, *profile], cwd=ROOT)
+        wait_for(f"{DEATH} points", lambda: len(done(cluster)) >= DEATH, 300)
         # A notebook must be at work on the node, so that its death costs a point.
-        wait_for(
-            f"{DEATH} points and one at work on n2",
-            lambda: (
-                sweep.poll() is not None or (len(done(cluster)) >= DEATH and at_work(conf, cluster))
-            ),
-            300,
-        )
-        victims, lost, alive = processes(conf, "n2"), at_work(conf, cluster), sweep.poll() is None
+        lost = wait_for("a point at work on n2", lambda: caught_at_work(conf, cluster), 120)
+        alive, victims = sweep.poll() is None, processes(conf, "n2")
         kill(victims)
+        gone, left = psutil.wait_procs(victims, timeout=30)
         print(f"node n2 killed, with all {len(victims)} processes on it", flush=True)
         sweep.wait(timeout=600)
         print(sinfo())
@@ -200,7 +209,7 @@ def main() -> int:
         began = Counter(i for i in starts.read_text().split() if i != "7")
         checks = {
             "the sweep was at work when the node died": alive,
-            "a daemon and a notebook were killed": len(victims) >= 2 and len(lost) == 1,
+            "a daemon and a notebook were killed": len(gone) >= 2 and not left and len(lost) == 1,
             "the node went down": "down" in sinfo("--noheader", "--nodes=n2"),
             "its point was started again, once": [began[i] for i in lost] == [2],
             "no other point was": all(n == 1 for i, n in began.items() if i not in lost),

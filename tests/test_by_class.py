@@ -17,7 +17,6 @@ import firmlib
 from firmlib import firm, firm_by_class
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(300, 3)), columns=list("abc"))
@@ -25,12 +24,6 @@ X["word"] = np.where(X["a"] + RNG.normal(size=300) > 0, "up", "down")
 NUMBERS = X[["a", "b", "c"]]
 Y = np.array(["no", "so", "yes"])[np.digitize(X["b"] + 0.1 * RNG.normal(size=300), [-0.5, 0.5])]
 TWO = np.column_stack([Y, np.where(X["a"] > 0, "plus", "minus")])
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 class Counted(LogisticRegression):

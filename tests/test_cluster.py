@@ -23,7 +23,7 @@ def client():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # a free port: two runs at once must not meet
             silence_logs=50,  # a killed worker is no news here
         ) as cluster,
         distributed.Client(cluster) as client,

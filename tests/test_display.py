@@ -17,12 +17,6 @@ TABLE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 RESULT = firmlib.firm([0.0, 1.0, -3.0, 1.0], TABLE, rows="population")
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 def test_bars_are_the_importances_the_largest_on_top():
     drawn = RESULT.plot()
     widths = [bar.get_width() for bar in drawn.ax_.patches]

@@ -180,7 +180,7 @@ X, _ = correlated(np.random.default_rng(0), 300, 0.5)
     [
         ({"method": "slope"}, "method='slope'"),
         ({"missing": "drop"}, "missing='drop'"),
-        ({"groups": np.arange(300) // 3}, "and groups: expected no"),
+        ({"groups": np.arange(300) // 3}, "with groups of rows: expected none"),
         ({"feature_names": ["a"]}, "feature_names is not for pairs"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -417,4 +416,3 @@ def test_pictures_of_other_alphabets():
     assert len(display.plot_poim(poim(w, 3), alphabet=SIX).get_yticks()) == 54
     with pytest.raises(ValueError, match=r"^matrix has 4 columns, expected 6, 36 or 216"):
         display.plot_poim(np.zeros((2, 4)), alphabet=SIX)
-    plt.close("all")

@@ -4,15 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import random_chain
 
 from firmlib.strings.alphabet import encode
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.words import windows
-
-
-def random_chain(rng, order, length):
-    initial = rng.dirichlet(np.ones(4**order))
-    return Background.markov(initial, rng.dirichlet(np.ones(4), size=4**order), length)
 
 
 def by_hand(background, x):

@@ -5,6 +5,7 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import random_chain
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -31,17 +32,6 @@ from firmlib.strings.poim import poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import index_word, windows
-
-
-def random_chain(rng, order, length, zeros=False):
-    initial, rows = rng.dirichlet(np.ones(4**order)), rng.dirichlet(np.ones(4), size=4**order)
-    if zeros:
-        initial[initial < initial.max() / 3] = 0
-        rows[rows < rows.max(axis=1, keepdims=True) / 3] = 0
-    return Background.markov(
-        initial / initial.sum(), rows / rows.sum(axis=1, keepdims=True), length
-    )
-
 
 BACKGROUNDS = {
     "uniform": lambda rng, L: None,
@@ -301,7 +291,6 @@ def test_pictures_draw_into_given_axes():
         assert draw(ax) is ax
         assert ax.get_xlabel() == "position"
     figure.canvas.draw()
-    plt.close(figure)
 
 
 def test_the_logo_has_a_letter_for_each_contribution():
@@ -312,7 +301,6 @@ def test_the_logo_has_a_letter_for_each_contribution():
     np.testing.assert_allclose(tops[-2:], 3, atol=1e-6)
     bottoms = min(patch.get_path().get_extents().y0 for patch in ax.patches)
     np.testing.assert_allclose(bottoms, -3, atol=1e-6)
-    plt.close(ax.figure)
 
 
 def test_the_null_band_and_the_heat_map_show_their_numbers():
@@ -321,11 +309,9 @@ def test_the_null_band_and_the_heat_map_show_their_numbers():
     table = importance_along(w, "GAT")
     line = next(line for line in ax.lines if line.get_label() == "GAT")
     np.testing.assert_array_equal(line.get_ydata(), table["motif"])
-    plt.close(ax.figure)
     ax = plot_max_by_length(w, 3, scale="poim")
     shown = ax.images[0].get_array().filled(np.nan)
     np.testing.assert_array_equal(shown, max_by_length(w, 3, scale="poim"))
-    plt.close(ax.figure)
 
 
 W = PositionalWeights.from_dict({("ACG", 0): 1.0}, 40)

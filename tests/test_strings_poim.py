@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import random_chain
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,16 +15,6 @@ from firmlib.strings.background import Background
 from firmlib.strings.poim import poim
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import windows
-
-
-def random_chain(rng, order, length, zeros=False):
-    initial, rows = rng.dirichlet(np.ones(4**order)), rng.dirichlet(np.ones(4), size=4**order)
-    if zeros:  # but for one entry a row, which keeps its sum positive
-        initial[initial < initial.max() / 3] = 0
-        rows[rows < rows.max(axis=1, keepdims=True) / 3] = 0
-    return Background.markov(
-        initial / initial.sum(), rows / rows.sum(axis=1, keepdims=True), length
-    )
 
 
 def random_product(rng, length, zeros=False):

@@ -38,6 +38,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "version": firmlib.__version__,
         "date": str(citation()["date-released"]),
         "tally": tally(ledger),
+        "minute": minute(),
         "claims": claims_table(ledger, one_page),
         "errata": errata_table(ledger, one_page),
         "gallery": gallery(one_page),
@@ -48,7 +49,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], page.read_text())
         page.write_text(text)
     if one_page:
-        for page in ("explorer.md", "index.md"):
+        for page in ("claims.md", "explorer.md", "index.md"):
             (source / page).unlink()
         (source / "print.md").rename(source / "index.md")
     else:
@@ -104,6 +105,15 @@ def bibtex() -> str:
   booktitle = {{{paper["collection-title"]}}},
   year      = {{{paper["year"]}}}
 }}"""
+
+
+def minute() -> str:
+    """Return what the README says of use and findings, with links to the site's own pages."""
+    readme = (ROOT / "README.md").read_text()
+    text = readme[readme.index("## Your own model") : readme.index("## All claims")].strip()
+    link = r"\[([^]]+)\]\(notebooks/(\w+)\.ipynb((?:#[\w.-]+)?)\)"
+    text = re.sub(link, r'<a href="notebooks/\2.html\3">\1</a>', text)
+    return text.replace("(GUIDE.md)", "(guide.md)")
 
 
 def claims_table(ledger: list[dict], one_page: bool) -> str:

@@ -16,7 +16,15 @@ from .conftest import SITE
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
 PAGES = [page for page in PAGES if not page.startswith("_static")]
 PHONE = {"width": 390, "height": 844}
-CLOSE_UPS = ["index", "explorer", "api", "benchmarks/index", "notebooks/07_gattaca"]
+CLOSE_UPS = [
+    "index",
+    "claims",
+    "guide",
+    "explorer",
+    "api",
+    "benchmarks/index",
+    "notebooks/07_gattaca",
+]
 
 
 def test_every_notebook_has_a_page_and_its_download():
@@ -95,7 +103,7 @@ def test_links_lead_somewhere():
 
 
 def test_claims_are_filtered_by_section_verdict_and_words(server, open_page):
-    page = open_page(f"{server}/index.html")
+    page = open_page(f"{server}/claims.html")
     rows = page.locator("#claims-table tbody tr")
     shown = page.locator("#claims-table tbody tr:visible")
     assert shown.count() == rows.count() > 50
@@ -111,6 +119,18 @@ def test_claims_are_filtered_by_section_verdict_and_words(server, open_page):
     assert 0 < shown.count() < 15
     page.fill("#filter-words", "")
     assert shown.count() == rows.count()
+
+
+def test_claims_and_errata_fit_any_width_with_the_verdict_first_on_a_phone(server, open_page):
+    page = open_page(f"{server}/claims.html")
+    for width in (1280, 1000, 800, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(300)
+        for box in page.locator(".wide").all():
+            assert box.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, width
+    row = page.locator("#claims-table tbody tr").first
+    tops = [row.locator("td").nth(i).bounding_box()["y"] for i in (3, 0, 1, 2)]
+    assert tops == sorted(tops)
 
 
 def test_search_finds_a_notebook_and_a_function(server, open_page):

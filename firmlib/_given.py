@@ -1,0 +1,124 @@
+"""What a feature adds: sqrt(E Var(E[s | f, g] | g)), what the score moves with f once g is known.
+
+With V_g = Var(E[s | g]) that is sqrt(V_{f,g} - V_g). For one or two columns g, the rows are put
+into about n^(4/9) cells of g. Within each, a plane in g is taken off the score and off the feature,
+or what g does within the cell would seem to be the feature's; then the cell is parted by what is
+left of the feature, into about 2 n^(2/9) parts (a category: into its levels). For more columns, and
+for groups of rows, both variances are learnt (`firmlib._groups`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from firmlib._beyond import Cells, beyond
+from firmlib._columns import Column
+from firmlib._inference import Estimate
+from firmlib._moments import Scores
+from firmlib._rounding import EMPTY, NUDGE, ROUNDING
+
+
+class Planes:
+    """Planes in g, one in each cell, by least squares."""
+
+    def __init__(self, cell: np.ndarray, g: list[np.ndarray], w: np.ndarray) -> None:
+        self.cell, self.w, self.W = cell, w, np.bincount(cell, w)
+        self.g = [x - self._mean(x) for x in g]
+        moments = [[np.bincount(cell, w * x * y) for y in self.g] for x in self.g]
+        self.inverse, self.parameters = None, float(len(self.W))
+        if g:
+            table = np.array(moments).transpose(2, 0, 1)
+            self.inverse = np.linalg.pinv(table, rcond=NUDGE, hermitian=True)
+            self.parameters += float(np.einsum("ajk,akj->", self.inverse, table))  # their ranks
+
+    def _mean(self, x: np.ndarray) -> np.ndarray:
+        return (np.bincount(self.cell, self.w * x) / self.W)[self.cell]
+
+    def residual(self, y: np.ndarray) -> np.ndarray:
+        """Return what the planes leave of y."""
+        y = y - self._mean(y)
+        if self.inverse is None:
+            return y
+        with_y = np.array([np.bincount(self.cell, self.w * x * y) for x in self.g])
+        slopes = np.einsum("ajk,ka->ja", self.inverse, with_y)
+        return y - sum(slope[self.cell] * x for slope, x in zip(slopes, self.g, strict=True))
+
+    def leverage(self, parts: int, part: np.ndarray) -> np.ndarray:
+        """Return the leverage of the mean of each part of each cell."""
+        index, size = self.cell * parts + part, len(self.W) * parts
+        leverage = np.repeat(1 / self.W, parts)
+        if self.inverse is None:
+            return leverage
+        w = np.maximum(np.bincount(index, self.w, size), EMPTY)
+        g = np.array([np.bincount(index, self.w * x, size) / w for x in self.g])
+        inverse = np.repeat(self.inverse, parts, axis=0)
+        return leverage + np.einsum("ja,ajk,ka->a", g, inverse, g)
+
+
+def estimate_given(
+    scores: Scores, column: Column, given: Sequence[Column], rows: str
+) -> tuple[Estimate, str]:
+    """Estimate what a feature adds to one or two given columns; return also its method."""
+    n = scores.w.sum() if scores.parts.ww is None else len(scores.w)
+    many = max(2, round(n ** (4 / 9 / len(given))))
+    cell, lines = np.zeros(len(scores.r), dtype=np.intp), []
+    for one in given:
+        g = one.dense(len(scores.r))
+        options = {"method": "auto", "rows": rows, "n_bins": many, "scale": one.scale}
+        bins, index = scores.find_bins(g, **options)
+        cell = np.unique(cell * len(bins.first) + index, return_inverse=True)[1]
+        if bins.method == "binned":
+            lines.append(_scaled(np.nan_to_num(g, nan=0.0)))
+    planes = Planes(cell, lines, scores.w)
+    f = column.dense(len(scores.r))
+    parts = 2 ** int(np.log2(max(2 * n ** (2 / 9), 4)))
+    options = {"method": "auto", "rows": rows, "n_bins": parts, "scale": column.scale}
+    bins, part = scores.find_bins(f, **options)
+    ordered, size = not bins.nominal, len(bins.first)
+    known = ~np.isnan(f)
+    rest = planes.residual(_scaled(np.where(known, f, 0.0)))
+    if bins.method == "binned":
+        part, size = _parted(cell, np.where(known, rest, np.nan), scores.w, parts), parts + 1
+    e = planes.residual(scores.r)
+    if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
+        e = np.zeros_like(e)
+    tables = list(_tables(scores, planes, e, part, size, rows == "sample" and ordered))
+    found = beyond(tables, rows, smooth=bins.method == "binned")
+    falls = ordered and (scores.w * rest * e)[known].sum() < 0
+    return replace(found, sign=-1.0 if falls else 1.0), bins.method
+
+
+def _scaled(f: np.ndarray) -> np.ndarray:
+    """Return values in a unit in which squares neither overflow nor vanish."""
+    f = f - f.mean()
+    return f / (np.abs(f).max() or 1.0)
+
+
+def _parted(cell: np.ndarray, f: np.ndarray, w: np.ndarray, parts: int) -> np.ndarray:
+    """Return the part of its cell that each row is in, of equal weight; missing: the last."""
+    order = np.lexsort((f, cell))
+    known = ~np.isnan(f)
+    weight = np.where(known, w, 0.0)[order]
+    total = np.bincount(cell, np.where(known, w, 0.0))
+    before = np.cumsum(weight) - np.repeat(np.cumsum(total) - total, np.bincount(cell))
+    share = (before - weight / 2) / np.maximum(np.repeat(total, np.bincount(cell)), EMPTY)
+    part = np.empty(len(f), dtype=np.intp)
+    part[order] = np.clip(share * parts, 0, parts - 1).astype(np.intp)
+    return np.where(known, part, parts)
+
+
+def _tables(
+    scores: Scores, planes: Planes, e: np.ndarray, part: np.ndarray, size: int, merges: bool
+) -> Iterator[Cells]:
+    """Yield the sums in the parts of the cells, and in parts merged to half as many."""
+    terms = Scores.of(e, scores.w, 0.0, sampling=scores.parts.ww is not None).parts
+    while True:
+        index, cells = planes.cell * size + part, len(planes.W) * size
+        sums = terms.each(lambda a: np.bincount(index, a, cells))  # noqa: B023
+        yield Cells(sums, np.zeros(cells), planes.leverage(size, part), planes.parameters)
+        if not merges or size <= 4:
+            return
+        part, size = part // 2, (size + 1) // 2
