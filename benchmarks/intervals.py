@@ -400,9 +400,10 @@ if __name__ == "__main__":
         for name in tqdm(arguments.only, desc=f"n = {n}", leave=False):
             if n >= POPULATIONS[name].least:
                 tables.append(simulate(name, n, repeats))
+        if arguments.csv:
+            sofar = pd.concat(tables, ignore_index=True)
+            sofar.to_csv(arguments.csv, index=False, float_format="%.4g")
     table = pd.concat(tables, ignore_index=True)
-    if arguments.csv:
-        table.to_csv(arguments.csv, index=False, float_format="%.4g")
     print(table.round(3).to_string())
     print(summary(table).round(3).to_string())
     print(f"standard error of a share near 5 %: {np.sqrt(0.05 * 0.95 / arguments.repeats):.4f}")

@@ -184,7 +184,8 @@ class Scores:
             one = np.zeros(self.unit.max() + 1, dtype=int)
             one[self.unit] = index
             shared = bool((one[self.unit] != index).any())
-        return Influence(*(self.squares(psi, power) for power in (2, 3, 4)), shared)
+        squares, cubes, fourths = (self.squares(psi, power) for power in (2, 3, 4))
+        return Influence(squares, cubes, fourths, shared)
 
 
 class Tally(NamedTuple):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import io
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from firmlib.result import FirmResult
 
 _PAGE = """<!doctype html>
@@ -78,7 +76,7 @@ def _notes(result: FirmResult) -> list[str]:
     return said + [text + ", ".join(names[which]) for text, which in some.items() if which.any()]
 
 
-def _picture(figure: Figure, what: str) -> str:
+def _picture(figure: Any, what: str) -> str:
     """Return a figure as part of the page, and close it."""
     import matplotlib.pyplot as plt
 

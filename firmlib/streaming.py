@@ -535,7 +535,9 @@ class StreamingFirm:
         group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
         other._statistics = total
         here = (group == k for k in range(GROUPS))
-        return tuple(other._summed(chunk.taken(k), total.names) if k.any() else None for k in here)
+        return tuple(
+            other._summed(chunk.taken(k), list(total.names)) if k.any() else None for k in here
+        )
 
     def _current(self) -> Statistics:
         if self._statistics is not None:
