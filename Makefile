@@ -62,8 +62,7 @@ test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as
 	FIRMLIB_FRESH="$(CURDIR)/build/test" $(PYTEST)
 
 test-slow: $(READY)  ## the tests that simulate for long, and more examples of the invariances
-	HYPOTHESIS_PROFILE=long $(PYTEST) -m slow
-	HYPOTHESIS_PROFILE=long $(PYTEST) $$(grep -l hypothesis tests/test_*.py)
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m 'slow or hypothesis'
 
 test-strange: $(READY)  ## odd surroundings: folder names, failing set-ups; says what it skips
 	$(BIN)/python -m pytest -q tests/strange

@@ -62,10 +62,11 @@ def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
     grow = n.sum() / max(n.sum() - cells.parameters, 1)  # the fit takes a share of V as well
     m, u, signal, left = m * np.sqrt(grow), u * grow, signal * grow, 1 - share
     noise = float(left @ u)
-    if noise <= 0 or not sums.wrr.any():
-        return {"variance": signal / W, "error": 0.0}, float(signal <= 0)
-    df = noise**2 / (left @ u**2), noise**2 / (((left * u) ** 2) @ (1 / np.maximum(n - 1, 1)))
-    pvalue = float(special.fdtrc(*df, signal / noise))
+    if noise > 0:
+        df = noise**2 / (left @ u**2), noise**2 / ((left * u) ** 2 @ (1 / np.maximum(n - 1, 1)))
+        pvalue = float(special.fdtrc(*df, signal / noise))
+    else:  # what there is, is real
+        pvalue = 0.0 if signal > 0 else 1.0
     column = slice(None), None
     sure = uncertainty(w[column], m[column], u[column], n[column], 0.0, None, None)
     numbers = {name: float(value[0]) for name, value in sure._asdict().items()}

@@ -168,7 +168,7 @@ def find_bins(
     without ties.
     """
     if scale.labels is not None:
-        method = "discrete"
+        return _of_levels(f, scale)
     if not np.isnan(f.max()):
         bins, index = _find(f, w, method, rows, n_bins, count, alike)
         return bins if scale is NUMBER else replace(bins, scale=scale), index
@@ -180,6 +180,15 @@ def find_bins(
         bins, index[known] = _find(f[known], w[known], method, rows, n_bins, some, alike)
     index[~known] = len(bins.first)
     return replace(bins, first=np.append(bins.first, np.nan), scale=scale), index
+
+
+def _of_levels(f: np.ndarray, scale: Scale) -> tuple[Bins, np.ndarray]:
+    """Return a bin for each label that occurs, and one for missing values: codes need no sort."""
+    labels = 0 if scale.labels is None else len(scale.labels)
+    code = np.where(np.isnan(f), labels, f).astype(np.intp)
+    taken = np.bincount(code, minlength=labels + 1) > 0
+    first = np.append(np.arange(float(labels)), np.nan)[taken]
+    return Bins(first, "discrete", n=len(f), scale=scale), (np.cumsum(taken) - 1)[code]
 
 
 def _find(

@@ -37,10 +37,19 @@ class Conjunctions:
         Scores minus their mean, and weights.
     min_rows : int
         Rows that a set must have, and must leave out.
+    progress : bool, default False
+        Whether to show a bar.
     """
 
-    def __init__(self, holds: np.ndarray, r: np.ndarray, w: np.ndarray, min_rows: int) -> None:
-        self.n, self.min_rows = len(r), min_rows
+    def __init__(
+        self,
+        holds: np.ndarray,
+        r: np.ndarray,
+        w: np.ndarray,
+        min_rows: int,
+        progress: bool = False,
+    ) -> None:
+        self.n, self.min_rows, self.progress = len(r), min_rows, progress
         self.holds, self.w = np.ascontiguousarray(holds.T), w / w.mean()
         self.wr, self.W = self.w * r, self.w.sum()
         self._terms = {"w": self.w, "wr": self.wr} | ({"n": np.ones(len(r))} if np.ptp(w) else {})
@@ -75,7 +84,12 @@ class Conjunctions:
             ranked = np.argsort(-bounds, kind="stable")
             last = sets.max(axis=1, initial=-1)
             ranked[_BATCH:] = ranked[_BATCH:][np.argsort(last[ranked[_BATCH:]], kind="stable")]
-            for start in range(0, len(ranked), _BATCH):
+            batches: Any = range(0, len(ranked), _BATCH)
+            if self.progress:
+                from tqdm import tqdm
+
+                batches = tqdm(batches, desc=f"{depth + 1} conditions", unit="batch")
+            for start in batches:
                 batch = ranked[start : start + _BATCH]
                 batch = batch[bounds[batch] > worst]
                 if not len(batch):

@@ -26,7 +26,7 @@ class Planes:
 
     def __init__(self, cell: np.ndarray, g: list[np.ndarray], w: np.ndarray) -> None:
         self.cell, self.w, self.W = cell, w, np.bincount(cell, w)
-        self.g = [x - self._mean(x) for x in g]
+        self.g = [self._unit(x - self._mean(x)) for x in g]
         moments = [[np.bincount(cell, w * x * y) for y in self.g] for x in self.g]
         self.inverse, self.parameters = None, float(len(self.W))
         if g:
@@ -36,6 +36,11 @@ class Planes:
 
     def _mean(self, x: np.ndarray) -> np.ndarray:
         return (np.bincount(self.cell, self.w * x) / self.W)[self.cell]
+
+    def _unit(self, x: np.ndarray) -> np.ndarray:
+        """Return x divided by its sd in the cell; 0 where it does not vary there."""
+        sd = np.sqrt(np.bincount(self.cell, self.w * x**2) / self.W)
+        return x * np.where(sd > ROUNDING, 1 / np.maximum(sd, ROUNDING), 0.0)[self.cell]
 
     def residual(self, y: np.ndarray) -> np.ndarray:
         """Return what the planes leave of y."""

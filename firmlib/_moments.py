@@ -59,10 +59,11 @@ class Scores:
         unit: np.ndarray | None = None,
         fine: bool = False,
         standardized: bool = False,
+        powers: bool = False,
     ) -> Self:
         """Return scores minus `mean`, by default their own; weights are counts or `sampling`.
 
-        If `fine`, lines within bins and the skewness are wanted, too.
+        If `fine`, lines within bins and the skewness are wanted, too; `powers` are those up to r^8.
         """
         if mean is None:
             mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
@@ -71,8 +72,10 @@ class Scores:
         parts = Sums(w, wr, wr * r)
         if sampling and unit is None:
             parts = parts._replace(ww=w * w, wwr=w * wr, wwrr=wr * wr)
-        if fine:
+        if fine or powers:
             parts = parts._replace(wrrr=parts.wrr * r)
+        if powers:
+            parts = parts._replace(**{f"w{k * 'r'}": parts.wrr * r ** (k - 2) for k in range(4, 9)})
         return cls(mean, r, w, parts, unit, standardized)
 
     def divided(self, sd: float) -> Self:
@@ -188,6 +191,32 @@ class Scores:
         return Influence(squares, cubes, fourths, shared)
 
 
+def standardized_influence(sums: Sums) -> Influence:
+    """Return `Scores.influence` of standardized scores from sums of powers; weights are counts.
+
+    In a bin psi = (1 - V) r^2 - c (r - q)^2, with c = 1 / (1 - 1 / w), is a polynomial in r.
+    """
+    q = sums.wr / np.maximum(sums.w, EMPTY)
+    V = float(sums.w @ q**2 / sums.w.sum())
+    c = 1 / np.maximum(1 - 1 / np.maximum(sums.w, EMPTY), 0.5)
+    psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
+    square = _product(psi, psi)
+    cube = _product(square, psi)
+    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
+    squares, cubes, fourths = (
+        float((p * powers[: len(p)]).sum()) for p in (square, cube, _product(square, square))
+    )
+    return Influence(max(squares, 0.0), cubes, max(fourths, 0.0), False)
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return the product of polynomials, whose coefficients are on the first axis."""
+    found = np.zeros((len(p) + len(q) - 1, *p.shape[1:]))
+    for k, coefficient in enumerate(p):
+        found[k : k + len(q)] += coefficient * q
+    return found
+
+
 class Tally(NamedTuple):
     """A feature's bins and the sums in them.
 
@@ -272,7 +301,7 @@ def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
         with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
             g = f - bins.first[index]
             wgg, wgr = w * g * g, wr * g
-    parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr)
+    parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr, *scores.parts[10:])
     sums = Sums._make([None if a is None else np.bincount(index, a, n_bins) for a in parts])
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import comb
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ class Sums(NamedTuple):
         rows: k rows are k units, and these sums are the first three.
     wrrr : of w r^3.
     wgg, wgr : of w g^2 and w g r, where g is f minus the first value of the bin.
+    wrrrr, ..., wrrrrrrrr : of w r^4 up to w r^8, if a stream is to be standardized.
     """
 
     w: np.ndarray
@@ -41,6 +43,11 @@ class Sums(NamedTuple):
     wrrr: Any = None
     wgg: Any = None
     wgr: Any = None
+    wrrrr: Any = None
+    wrrrrr: Any = None
+    wrrrrrr: Any = None
+    wrrrrrrr: Any = None
+    wrrrrrrrr: Any = None
 
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,7 +72,13 @@ class Sums(NamedTuple):
 
     def shifted(self, d: Any, first: np.ndarray | None = None) -> Self:
         """Return the sums with r + d instead of r; without lines if no `first` values are given."""
-        w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr = self
+        w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr, *high = self
+        if self.wrrrr is not None:
+            powers = (w, wr, wrr, wrrr, *high)
+            high = [
+                sum(comb(k, j) * d ** (k - j) * powers[j] for j in range(k + 1))
+                for k in range(4, 9)
+            ]
         if ww is not None:
             wwr, wwrr = wwr + d * ww, wwrr + d * (2 * wwr + d * ww)
         if wrrr is not None:
@@ -75,7 +88,7 @@ class Sums(NamedTuple):
         else:
             wgr = wgr + d * (wf - first * w)
         wr, wrr = wr + d * w, wrr + d * (2 * wr + d * w)
-        return self._make((w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr))
+        return self._make((w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr, *high))
 
     def divided(self, sd: float) -> Self:
         """Return the sums with r / sd instead of r."""
@@ -84,8 +97,8 @@ class Sums(NamedTuple):
         return self._make(None if a is None else a / sd**power for a, power in parts)
 
     def coarse(self) -> Self:
-        """Return the sums without those for lines and skewness."""
-        return self._replace(wrrr=None, wgg=None, wgr=None)
+        """Return the sums without those for lines and skewness, and higher powers."""
+        return self._make((*self[:7], *[None] * len(self[7:])))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

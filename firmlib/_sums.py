@@ -174,7 +174,8 @@ class Statistics(NamedTuple):
         if weight_type == "count" and self.total is None:
             features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
         if self.n >= FINE:
-            features = [f.changed(wrrr=None, wgg=None, wgr=None) for f in features]
+            features = [f.changed(wgg=None, wgr=None) for f in features]
+            features = [f if f.sums.wrrrr is not None else f.changed(wrrr=None) for f in features]
         return self._replace(features=features)
 
     def divided(self, sd: float) -> Self:

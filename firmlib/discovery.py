@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from firmlib._checks import check_integer, check_memory, check_number
 from firmlib._columns import Scale
 from firmlib._conjunctions import Conjunctions
-from firmlib._data import Data
+from firmlib._data import Data, check_weight_type
 from firmlib._table import Table
 from firmlib.features import Place
 from firmlib.measure import firm
@@ -49,6 +49,7 @@ def search(
     groups: ArrayLike | None = None,
     confidence_level: float = 0.95,
     random_state: int = 0,
+    progress: bool = False,
 ) -> SearchResult:
     """Find the conjunctions of up to `order` conditions with the largest absolute Q.
 
@@ -89,6 +90,8 @@ def search(
     confidence_level : float, default 0.95
     random_state : int, default 0
         Of the split.
+    progress : bool, default False
+        Whether to show a bar, for each number of conditions (needs tqdm).
 
     Returns
     -------
@@ -127,6 +130,7 @@ def search(
         groups=groups,
     )
     scores, table = data.scores, data.table
+    sampling = check_weight_type(weight_type, scores.w, "sample", "auto") == "sampling"
     if len(scores.r) < _SMALLEST:
         raise ValueError(
             f"X has {len(scores.r)} rows with a weight; expected at least {_SMALLEST}, of which "
@@ -147,6 +151,7 @@ def search(
         scores.r[seen] - np.average(scores.r[seen], weights=scores.w[seen]),
         scores.w[seen],
         min_rows,
+        progress=progress,
     )
     rules = inner.distinct(order, n, distinct)
     if not rules:
@@ -160,7 +165,7 @@ def search(
         met[~seen].astype(float),
         feature_names=[" ∧ ".join(names[i] for i in rule) for rule in rules],
         sample_weight=scores.w[~seen],
-        weight_type="count" if scores.parts.ww is None and scores.unit is None else weight_type,
+        weight_type="sampling" if sampling else "count",
         groups=None if scores.unit is None else scores.unit[~seen],
         confidence_level=confidence_level,
     )

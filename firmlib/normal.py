@@ -34,9 +34,9 @@ def firm_linear(
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
 
     Given some inputs X_G, the others are normal with the covariance
-    Sigma - Sigma_.G Sigma_GG^-1 Sigma_G., whatever X_G is; with it in place of Sigma, Q is what a
-    feature adds to them. Given all other inputs, it is w_j times what is left of sd(X_j): for
-    independent inputs the root of the total Sobol index, in units of the score.
+    Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :], whatever X_G is; with it in place of Sigma, Q
+    is what a feature adds to them. Given all other inputs, it is w_j times what is left of sd(X_j):
+    for independent inputs the root of the total Sobol index, in units of the score.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ from firmlib._data import (
     units,
 )
 from firmlib._inference import Influence
-from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._moments import FINE, Scores, Tally, standardized_influence, summarize, tally
 from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
@@ -86,8 +86,8 @@ class StreamingFirm:
     missing : {"level", "drop", "raise"}, default "level"
         As for `firm`.
     standardize : bool, default False
-        Divide the scores by their standard deviation, at the end; to the errors it counts as
-        known, other than in `firm`.
+        Divide the scores by their standard deviation, at the end; as in `firm`, errors know that
+        it is estimated. Not with weights of sampling, for which that needs all rows at once.
     response_method : str, default "auto"
         What a model is asked; see `firmlib.scores.as_score`.
     target : label or column, default None
@@ -359,7 +359,8 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows", "weight_type", "missing", "categorical", "keep"):
+        same = ("method", "rows", "weight_type", "missing", "categorical", "standardize", "keep")
+        for option in same:
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -423,6 +424,11 @@ class StreamingFirm:
         scores = now.scores()
         if kind == "count":
             check_weight_type(kind, scores.w, self.rows, self.method)
+        elif self.standardize:
+            raise ValueError(
+                "standardize=True with weights of sampling needs all rows at once; expected False, "
+                "or firm on a table in memory (result.standardized has the importances)"
+            )
         sd = scores.sd(self.rows)
         if self.standardize and sd > 0:
             now, sd = now.divided(sd), 1.0
@@ -449,7 +455,11 @@ class StreamingFirm:
         if not count:
             raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
         bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
-        found = Tally(bins, feature.sums.each(lambda a: a[taken]), dropped=dropped)
+        sums = feature.sums.each(lambda a: a[taken])
+        known = sums.wrrrr is not None
+        found = Tally(
+            bins, sums, influence=standardized_influence(sums) if known else None, dropped=dropped
+        )
         try:
             found.check(self.rows)
         except ValueError as error:
@@ -501,6 +511,7 @@ class StreamingFirm:
             sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
             unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,
+            powers=sample and self.standardize,
         )
         whole = not (chunk.w % 1).any()
         features = [

@@ -235,6 +235,25 @@ def test_pipeline_and_boosting_with_native_categories_and_missing_values():
         np.testing.assert_allclose(result.variance[0], variance)
 
 
+@pytest.mark.parametrize("package", ["xgboost", "catboost"])
+def test_other_boosting_with_native_categories_and_missing_values(package):
+    boosting = pytest.importorskip(package)
+    frame, words = PANDAS.astype({"species": "category"}).drop(columns="day"), pd.Series(WORDS)
+    if package == "xgboost":
+        model = boosting.XGBRegressor(n_estimators=20, enable_categorical=True, n_jobs=1)
+    else:  # takes missing numbers, but no missing levels
+        words = words.fillna("none")
+        frame["species"] = words.astype("category")
+        options = {"thread_count": 1, "verbose": 0, "allow_writing_files": False}
+        model = boosting.CatBoostRegressor(n_estimators=20, cat_features=["species"], **options)
+    model.fit(frame, S)
+    result = firm(model, frame)
+    q, _, variance = by_hand(model.predict(frame).astype(float), words)
+    np.testing.assert_allclose(result.curves["species"].q, q)
+    np.testing.assert_allclose(result.variance[0], variance)
+    assert result.missing[1] == pytest.approx(MISSING.mean())
+
+
 def test_groups_of_categories_and_missing_values():
     n = 3000
     rng = np.random.default_rng(2)

@@ -233,6 +233,12 @@ def test_rounded_thresholds_are_those_that_are_used():
     np.testing.assert_allclose(result.covered, inside.mean())
 
 
+def test_the_bar_shows_each_number_of_conditions(capsys):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    search(X[:, 0], X, order=2, progress=True)
+    assert "2 conditions: 100%" in capsys.readouterr().err
+
+
 def test_the_table_the_picture_and_json():
     X = np.random.default_rng(0).normal(size=(1000, 2))
     result = search(X[:, 0] * X[:, 1], X, n=3)

@@ -53,12 +53,11 @@ def sources(folder):
     yield "dask of pandas", dd.from_pandas(X, npartitions=7)
 
 
-def assert_same(result, other, rtol=1e-10, errors=True):
+def assert_same(result, other, rtol=1e-10):
     assert result.feature_names == other.feature_names
     assert result.kinds == other.kinds
     np.testing.assert_allclose(result.variance, other.variance, rtol=rtol)
-    if errors:
-        np.testing.assert_allclose(result.standard_error, other.standard_error, rtol=rtol)
+    np.testing.assert_allclose(result.standard_error, other.standard_error, rtol=rtol)
     np.testing.assert_allclose(result.missing, other.missing)
 
 
@@ -109,12 +108,45 @@ def test_bins_of_sorted_rows_are_found_from_all_of_them(parquet):
         assert firsts[-1] > np.datetime64("2014-01-01")
 
 
+@pytest.mark.parametrize("n", [300, 3000, 60_000])  # beyond 50 000 no lines within bins
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_standardized_stream_has_the_errors_of_firm(n, weighted):
+    rng = np.random.default_rng(n)
+    F = np.column_stack([rng.normal(size=(n, 2)), rng.integers(0, 4, n)])
+    F[rng.random(n) < 0.1, 1] = np.nan
+    s = 100 + F[:, 0] ** 2 + np.nan_to_num(F[:, 1]) + 0.3 * F[:, 2] + rng.exponential(size=n)
+    w = rng.integers(1, 4, n).astype(float) if weighted else None
+    bins = StreamingFirm(first_rows=n).partial_fit(F, s, w).bins
+    parts = [StreamingFirm(bins=bins, standardize=True) for _ in range(3)]
+    for part, rows in zip(parts, np.array_split(np.arange(n), 3), strict=True):
+        part.partial_fit(F[rows], s[rows], None if w is None else w[rows])
+    result = parts[2].merge(parts[0]).merge(parts[1]).result()
+    expected = firm(s, F, sample_weight=w, standardize=True)
+    for name in ("importances", "standard_error", "ci_low", "ci_high", "pvalues"):
+        np.testing.assert_allclose(
+            getattr(result, name), getattr(expected, name), rtol=1e-7, atol=1e-10
+        )
+    plain = StreamingFirm(bins=bins).partial_fit(F, s, w).result()
+    assert (result.standard_error * s.std() < 0.9 * plain.standard_error).any()
+
+
+def test_a_standardized_stream_refuses_weights_of_sampling():
+    stream = StreamingFirm(standardize=True, first_rows=10).partial_fit(
+        np.arange(20.0)[:, None], np.arange(20.0), np.linspace(0.1, 1, 20)
+    )
+    with pytest.raises(ValueError, match="standardize=True with weights of sampling"):
+        stream.result()
+    other = StreamingFirm(bins=stream.bins).partial_fit(np.ones((5, 1)), np.ones(5))
+    with pytest.raises(ValueError, match="other has standardize=False, expected True"):
+        stream.merge(other)
+
+
 def test_streams_have_what_firm_has():
     features = {"late": threshold("hour", 12), "AA": literal("carrier", "AA"), "temp": "temp"}
     options = {"features": features, "standardize": True, "missing": "drop"}
     chunks = [X.iloc[i : i + 333] for i in range(0, N, 333)]
     stream = StreamingFirm(first_rows=N, **options).fit(model, iter(chunks))
-    assert_same(stream.result(), firm(model, X, **options), errors=False)
+    assert_same(stream.result(), firm(model, X, **options))
     options["standardize"] = False
     plain = StreamingFirm(first_rows=N, **options).fit(model, iter(chunks))
     assert_same(plain.result(), firm(model, X, **options))

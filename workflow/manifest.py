@@ -69,7 +69,7 @@ def codecheck() -> str:
         },
         "manifest": manifest(),
     }
-    return HEAD + "---\n" + yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=100)
+    return "---\n" + HEAD + yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=100)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import yaml
 from sphinx.cmd.build import main as sphinx
 
@@ -39,6 +40,8 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "date": str(citation()["date-released"]),
         "tally": tally(ledger),
         "minute": minute(),
+        "contents": contents(),
+        "sweep": sweep(),
         "claims": claims_table(ledger, one_page),
         "errata": errata_table(ledger, one_page),
         "gallery": gallery(one_page),
@@ -49,7 +52,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], page.read_text())
         page.write_text(text)
     if one_page:
-        for page in ("claims.md", "explorer.md", "index.md"):
+        for page in ("claims.md", "explorer.md", "index.md", "sliders.md"):
             (source / page).unlink()
         (source / "print.md").rename(source / "index.md")
     else:
@@ -114,6 +117,32 @@ def minute() -> str:
     link = r"\[([^]]+)\]\(notebooks/(\w+)\.ipynb((?:#[\w.-]+)?)\)"
     text = re.sub(link, r'<a href="notebooks/\2.html\3">\1</a>', text)
     return text.replace("(GUIDE.md)", "(guide.md)")
+
+
+def contents() -> str:
+    """Return the notebooks as the navigation has them: number, section of the paper, title."""
+    readme = (ROOT / "README.md").read_text()
+    lines = []
+    for stem, section in re.findall(r"^\| \[(\w+)\]\(notebooks/.*?\) \| (.*?) \|", readme, re.M):
+        notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", as_version=4)
+        title = re.match("# (.+)", notebook.cells[0].source)[1]  # type: ignore[index]
+        place = "" if section == "–" else f"§{section.replace('Figure', 'Fig.')} · "
+        lines.append(f"{stem[:2]} · {place}{title} <notebooks/{stem}>")
+    return "\n".join(lines)
+
+
+def sweep() -> str:
+    """Return in how many of the points of the sweep the motif is first, by degree and noise."""
+    table = pd.read_csv(ROOT / "data" / "sweep_gattaca.csv")
+    first = table.assign(w=table["rank_w"] == 1, firm=table["rank_firm"] == 1)
+    degrees, mutations = (sorted(table[name].unique().tolist()) for name in ("degree", "mutations"))
+
+    def cell(d: int, m: int) -> list[float]:
+        some = first[(first["degree"] == d) & (first["mutations"] == m)]
+        return [len(some), *some[["w", "firm"]].mean().fillna(0).tolist()]
+
+    cells = [[cell(d, m) for m in mutations] for d in degrees]
+    return json.dumps({"degrees": degrees, "mutations": mutations, "cells": cells})
 
 
 def claims_table(ledger: list[dict], one_page: bool) -> str:

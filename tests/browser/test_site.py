@@ -5,8 +5,14 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import Lasso, Ridge
 
+from firmlib import firm
+from firmlib.datasets import two_gaussians
+from firmlib.normal import firm_linear, firm_taylor
 from firmlib.strings import motif_importance
 from workflow import ROOT
 from workflow.manifest import makers
@@ -193,3 +199,71 @@ def test_explorer_says_what_a_motif_is_and_has_the_unseen_motif(open_page):
     page.select_option("#machine", label=options[1])
     position = int(re.search(r"position (\d+)", page.inner_text("#message"))[1])
     assert abs(position - 35) <= 3
+
+
+@pytest.fixture
+def moved(open_page):
+    """A function that moves the sliders of a world, and returns the bars."""
+    page = open_page(f"{SITE.as_uri()}/sliders.html")
+
+    def bars(world, *values):
+        box = page.locator(f".slider[data-world={world}]")
+        for slider, value in zip(box.locator("input").all(), values, strict=True):
+            slider.fill(str(value))
+        numbers = [float(e.get_attribute("data-value")) for e in box.locator(".value").all()]
+        return dict(zip(box.locator(".name").all_inner_texts(), numbers, strict=True))
+
+    return bars
+
+
+@pytest.mark.parametrize("rho", [-0.6, 0.0, 0.8])
+def test_slider_of_the_proxy(moved, rho):
+    Q = firm_linear([1, 0], [[1, rho], [rho, 1]])
+    bars = moved("proxy", rho)
+    np.testing.assert_allclose([bars["Q of x₁"], bars["Q of x₂"]], Q, atol=1e-12)
+
+
+@pytest.mark.parametrize(("rho", "penalty"), [(0.9, 0.3), (0.5, 0.05)])
+def test_slider_of_lasso_and_ridge(moved, rho, penalty):
+    rng = np.random.default_rng(0)
+    Z = np.linalg.qr(rng.normal(size=(1000, 3)) - 0.0)[0] * np.sqrt(1000)  # exactly uncorrelated
+    X = np.column_stack([Z[:, 0], rho * Z[:, 0] + np.sqrt(1 - rho**2) * Z[:, 1]])
+    y = Z[:, 0] + Z[:, 2]
+    options = {"fit_intercept": False, "tol": 1e-12}
+    models = {"lasso": Lasso(penalty, **options), "ridge": Ridge(1000 * penalty, **options)}
+    bars = moved("copy", rho, penalty)
+    for name, model in models.items():
+        w = model.fit(X, y).coef_
+        found = [bars[f"{name}, {what} of x{i}"] for what in "wQ" for i in "₁₂"]
+        expected = [*w, *firm_linear(w, [[1, rho], [rho, 1]])]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("distances", [(1, 6), (0.5, 2)])
+def test_slider_of_the_distance(moved, distances):
+    X, y = two_gaussians(100_000, shift=(*distances, 0), random_state=0)
+    Q = firm(y, X, features=[0, 1], method="slope").importances
+    bars = moved("distance", *distances)
+    for i, name in enumerate("₁₂"):
+        assert bars[f"slope times sd of x{name}"] == pytest.approx(Q[i], abs=0.01)
+        assert bars[f"slope of x{name}"] == pytest.approx(Q[i] / X[:, i].std(), abs=0.01)
+
+
+@pytest.mark.parametrize(("bend", "mean"), [(0.5, 0.0), (-0.3, 1.5)])
+def test_slider_of_the_bend(moved, bend, mean):
+    x, weight = np.polynomial.hermite_e.hermegauss(20)
+    X = (x + mean)[:, None]
+    exact = firm(X[:, 0] + bend * X[:, 0] ** 2, X, rows="population", sample_weight=weight)
+    taylor = firm_taylor([1 + 2 * bend * mean], [[1.0]])
+    bars = moved("bend", bend, mean)
+    assert bars["exact Q"] == pytest.approx(abs(exact.importances[0]), abs=1e-9)
+    assert bars["first order"] == pytest.approx(abs(taylor[0]), abs=1e-12)
+
+
+def test_slider_of_the_sweep(moved):
+    table = pd.read_csv(ROOT / "data" / "sweep_gattaca.csv")
+    degrees, mutations = (sorted(table[k].unique()) for k in ("degree", "mutations"))
+    some = table.query("degree == 8 and mutations == 2")
+    bars = moved("sweep", degrees.index(8), mutations.index(2))
+    assert bars["by FIRM"] == pytest.approx((some["rank_firm"] == 1).mean())
+    assert bars["by the weights"] == pytest.approx((some["rank_w"] == 1).mean())

@@ -1,0 +1,117 @@
+"""A folder of Parquet files on worker processes: python benchmarks/cluster.py [--rows 10000000].
+
+The files, of numbers with gaps, words and dates, are made in a temporary folder (--folder), and
+two processes of dask's `LocalCluster` score and sum them up where they are. The result is compared
+with that of all rows in memory and the same bins; then a worker is killed on the way. The peak of
+memory of a worker (for that, Linux is needed) is told for a tenth of the rows and for all.
+"""
+
+import argparse
+import os
+import re
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import dask.dataframe as dd
+import distributed
+import numpy as np
+import pandas as pd
+
+from firmlib import FirmResult, StreamingFirm
+
+FILE = 250_000  # rows of a file
+NAMES = ("variance", "standard_error", "ci_low", "ci_high", "pvalues", "missing")
+
+
+def write(folder: Path, rows: int) -> None:
+    """Numbers, one of them missing in a tenth of the rows, a word of many, and a date."""
+    words = np.array([f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"])
+    for i in range(rows // FILE):
+        rng = np.random.default_rng(i)
+        frame = pd.DataFrame(rng.normal(size=(FILE, 5)), columns=[f"x{j}" for j in range(5)])
+        frame.loc[rng.random(FILE) < 0.1, "x1"] = np.nan
+        frame["word"] = words[rng.integers(0, 100, FILE)]
+        days = pd.to_timedelta(rng.integers(0, 365, FILE), unit="D")
+        frame["day"] = pd.Timestamp("2013-01-01") + days
+        frame.to_parquet(folder / f"{i:04}.parquet")
+
+
+def score(X: pd.DataFrame) -> np.ndarray:
+    """A score of all columns but x4; a row without x1 has another one."""
+    s = X["x0"] * 2 + np.sin(2 * X["x2"]) * X["x3"] + X["x1"].fillna(1.5)
+    return (s + X["word"].isin(["ak", "bl"]) + X["day"].dt.month / 12).to_numpy()
+
+
+def deadly(X: pd.DataFrame) -> np.ndarray:
+    """The same, but the tenth call ends its process."""
+    folder = Path(os.environ["FIRMLIB_DEADLY"])
+    (folder / f"{time.time_ns()}-{os.getpid()}").touch()
+    if len(list(folder.iterdir())) >= 10:
+        try:
+            (folder / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return score(X)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return score(X)
+
+
+def peak() -> float:
+    """MiB that a process had at most."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
+def on_cluster(model, files: list[str], bins: dict | None) -> tuple[StreamingFirm, float, list]:
+    """The stream, the seconds it took, and the workers' peaks of memory beyond their start."""
+    options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, processes=True, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        before = min(client.run(peak).values())
+        began = time.perf_counter()
+        stream = StreamingFirm(bins=bins, first_rows=100_000).fit(model, dd.read_parquet(files))
+        seconds = time.perf_counter() - began
+        return stream, seconds, [round(p - before) for p in client.run(peak).values()]
+
+
+def farthest(a: FirmResult, b: FirmResult) -> float:
+    """The largest relative difference of two results."""
+    pairs = [(getattr(a, name), getattr(b, name)) for name in NAMES]
+    pairs += [(a.curves[name].q, b.curves[name].q) for name in a.feature_names]
+    return max(float(np.max(np.abs(x - y) / np.maximum(np.abs(y), 1e-9))) for x, y in pairs)
+
+
+def main() -> None:
+    """Write, run on the cluster and in memory, compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10**7)
+    parser.add_argument("--folder", help="where to make the temporary folder")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder, dead = Path(name, "rows"), Path(name, "dead")
+        folder.mkdir()
+        dead.mkdir()
+        write(folder, arguments.rows)
+        files = sorted(map(str, folder.iterdir()))
+        rows = len(files) * FILE
+        _, _, small = on_cluster(score, files[: max(len(files) // 10, 1)], None)
+        stream, seconds, large = on_cluster(score, files, None)
+        result = stream.result()
+        print(f"{rows:,} rows, {len(result)} columns: {seconds:.0f} s on two processes")
+        print(f"memory of the workers beyond their start: {large} MiB, of a tenth {small} MiB")
+        os.environ["FIRMLIB_DEADLY"] = str(dead)
+        again, _, _ = on_cluster(deadly, files, stream.bins)
+        calls = len(list(dead.iterdir())) - 1
+        print(f"a killed worker: {calls} of {len(files)} files scored, {calls - len(files)} again;")
+        print(f"  largest relative difference {farthest(again.result(), result):.1e}")
+        everything = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+        whole = StreamingFirm(bins=stream.bins).partial_fit(everything, score).result()
+        print(f"in memory: largest relative difference {farthest(result, whole):.1e}")
+        assert farthest(result, whole) < 1e-10
+
+
+if __name__ == "__main__":
+    main()
