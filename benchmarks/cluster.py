@@ -3,7 +3,7 @@
 The files, of numbers with gaps, words and dates, are made in a temporary folder (--folder), and
 two processes of dask's `LocalCluster` score and sum them up where they are. The result is compared
 with that of all rows in memory and the same bins; then a worker is killed on the way. The peak of
-memory of a worker (for that, Linux is needed) is told for a tenth of the rows and for all.
+memory of a worker (for that, Linux is needed) is told for half of the rows and for all.
 """
 
 import argparse
@@ -97,11 +97,11 @@ def main() -> None:
         write(folder, arguments.rows)
         files = sorted(map(str, folder.iterdir()))
         rows = len(files) * FILE
-        _, _, small = on_cluster(score, files[: max(len(files) // 10, 1)], None)
+        _, _, half = on_cluster(score, files[: len(files) // 2], None)
         stream, seconds, large = on_cluster(score, files, None)
         result = stream.result()
         print(f"{rows:,} rows, {len(result)} columns: {seconds:.0f} s on two processes")
-        print(f"memory of the workers beyond their start: {large} MiB, of a tenth {small} MiB")
+        print(f"memory of the workers beyond their start: {large} MiB, of half the rows {half} MiB")
         os.environ["FIRMLIB_DEADLY"] = str(dead)
         again, _, _ = on_cluster(deadly, files, stream.bins)
         calls = len(list(dead.iterdir())) - 1

@@ -6,12 +6,12 @@ remains is e. With the weight w of a cell, the mean m of e in it and the varianc
 mean, the simpler fit takes a share of the noise, too, and leaves 1 - w h of it, where h is the
 leverage of a row of the cell. So sum w m^2 exceeds W V by sum (1 - w h) u, which is taken off.
 What varies within cells is lost: of a smooth effect a share that grows with the square of their
-width, so that cells twice as wide tell how much (Richardson's extrapolation).
+width, so that cells of half the width tell how much (Richardson's extrapolation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,19 +31,20 @@ class Cells(NamedTuple):
     parameters: float
 
 
-def beyond(cells: Sequence[Cells], rows: str, *, smooth: bool = False) -> Estimate:
+def beyond(cells: Sequence[Cells], rows: str, finer: Callable[[], Cells] | None = None) -> Estimate:
     """Estimate the variance of what is left.
 
     The first entry has the cells that V comes from; further ones have coarser cells, in which
-    effects that vary slowly stand out, and are for the test alone; if `smooth`, the second one
-    has cells twice as wide, and corrects a V that is clear of 0.
+    effects that vary slowly stand out, and are for the test alone. A V that is clear of 0 comes
+    from `finer` cells, of half the width, and from how it changed.
     """
     found = [_one(one, rows) for one in cells]
-    first, pvalues = found[0][0], [pvalue for _, pvalue in found]
-    if smooth and len(found) > 1 and first["variance"] > 2 * first["error"]:
-        first["variance"] += max(first["variance"] - found[1][0]["variance"], 0) / 3
+    numbers, pvalues = found[0][0], [pvalue for _, pvalue in found]
+    if finer is not None and numbers["variance"] > 2 * numbers["error"]:
+        coarse, numbers = numbers["variance"], _one(finer(), rows)[0]
+        numbers["variance"] += max(numbers["variance"] - coarse, 0) / 3
     pvalue = np.nan if rows == "population" else float(cauchy(np.array(pvalues)[:, None])[0])
-    return Estimate(**first, pvalue=pvalue)
+    return Estimate(**numbers, pvalue=pvalue)
 
 
 def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
@@ -57,10 +58,18 @@ def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
     mean = sums.wr / np.maximum(w, EMPTY)
     _, u, n = _noise(sums, mean, wwr, wwrr)
     share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
-    within = np.maximum(n - 1, 0).sum()
-    u = u * within / np.maximum(within - cells.parameters + share[w > 0].sum(), 1)
+    left, within = 1 - share, np.maximum(n - 1, 0).sum()
+    if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores
+        return {"variance": 0.0, "error": 0.0}, 1.0
+    spare = within - cells.parameters + share[w > 0].sum()
+    if spare < 1:
+        raise ValueError(
+            f"{n.sum():.0f} rows in {np.count_nonzero(w)} cells of the columns are too few to tell "
+            "an effect from noise; expected more rows, or columns with fewer levels"
+        )
+    u = u * within / spare
     grow = n.sum() / max(n.sum() - cells.parameters, 1)  # the fit takes a share of V as well
-    m, u, signal, left = m * np.sqrt(grow), u * grow, signal * grow, 1 - share
+    m, u, signal = m * np.sqrt(grow), u * grow, signal * grow
     noise = float(left @ u)
     if noise > 0:
         df = noise**2 / (left @ u**2), noise**2 / ((left * u) ** 2 @ (1 / np.maximum(n - 1, 1)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
 from firmlib._rounding import EMPTY, NUDGE, ROUNDING
+from firmlib._spread import Sums
 
 
 class Planes:
@@ -51,16 +53,17 @@ class Planes:
         slopes = np.einsum("ajk,ka->ja", self.inverse, with_y)
         return y - sum(slope[self.cell] * x for slope, x in zip(slopes, self.g, strict=True))
 
-    def leverage(self, parts: int, part: np.ndarray) -> np.ndarray:
-        """Return the leverage of the mean of each part of each cell."""
+    def cells(self, terms: Sums, part: np.ndarray, parts: int) -> Cells:
+        """Sum up in the parts of the cells; with the leverage of the planes on their means."""
         index, size = self.cell * parts + part, len(self.W) * parts
+        sums = terms.each(lambda term: np.bincount(index, term, size))
         leverage = np.repeat(1 / self.W, parts)
-        if self.inverse is None:
-            return leverage
-        w = np.maximum(np.bincount(index, self.w, size), EMPTY)
-        g = np.array([np.bincount(index, self.w * x, size) / w for x in self.g])
-        inverse = np.repeat(self.inverse, parts, axis=0)
-        return leverage + np.einsum("ja,ajk,ka->a", g, inverse, g)
+        if self.inverse is not None:
+            w = np.maximum(sums.w, EMPTY)
+            g = np.array([np.bincount(index, self.w * x, size) / w for x in self.g])
+            inverse = np.repeat(self.inverse, parts, axis=0)
+            leverage = leverage + np.einsum("ja,ajk,ka->a", g, inverse, g)
+        return Cells(sums, np.zeros(size), leverage, self.parameters)
 
 
 def estimate_given(
@@ -82,16 +85,18 @@ def estimate_given(
     parts = 2 ** int(np.log2(max(2 * n ** (2 / 9), 4)))
     options = {"method": "auto", "rows": rows, "n_bins": parts, "scale": column.scale}
     bins, part = scores.find_bins(f, **options)
-    ordered, size = not bins.nominal, len(bins.first)
-    known = ~np.isnan(f)
-    rest = planes.residual(_scaled(np.where(known, f, 0.0)))
-    if bins.method == "binned":
-        part, size = _parted(cell, np.where(known, rest, np.nan), scores.w, parts), parts + 1
-    e = planes.residual(scores.r)
+    ordered, size, known = not bins.nominal, len(bins.first), ~np.isnan(f)
+    rest, e = planes.residual(_scaled(np.where(known, f, 0.0))), planes.residual(scores.r)
     if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
         e = np.zeros_like(e)
-    tables = list(_tables(scores, planes, e, part, size, rows == "sample" and ordered))
-    found = beyond(tables, rows, smooth=bins.method == "binned")
+    terms, finer = Scores.of(e, scores.w, 0.0, sampling=scores.parts.ww is not None).parts, None
+    if bins.method == "binned":
+        fine = _parted(cell, np.where(known, rest, np.nan), scores.w, 2 * parts)
+        finer = partial(planes.cells, terms, fine, 2 * parts + 1)
+        part, size = fine // 2, parts + 1
+    found = beyond(
+        list(_tables(terms, planes, part, size, rows == "sample" and ordered)), rows, finer
+    )
     falls = ordered and (scores.w * rest * e)[known].sum() < 0
     return replace(found, sign=-1.0 if falls else 1.0), bins.method
 
@@ -116,14 +121,11 @@ def _parted(cell: np.ndarray, f: np.ndarray, w: np.ndarray, parts: int) -> np.nd
 
 
 def _tables(
-    scores: Scores, planes: Planes, e: np.ndarray, part: np.ndarray, size: int, merges: bool
+    terms: Sums, planes: Planes, part: np.ndarray, size: int, merges: bool
 ) -> Iterator[Cells]:
-    """Yield the sums in the parts of the cells, and in parts merged to half as many."""
-    terms = Scores.of(e, scores.w, 0.0, sampling=scores.parts.ww is not None).parts
+    """Yield the parts of the cells, and parts merged to half as many."""
     while True:
-        index, cells = planes.cell * size + part, len(planes.W) * size
-        sums = terms.each(lambda a: np.bincount(index, a, cells))  # noqa: B023
-        yield Cells(sums, np.zeros(cells), planes.leverage(size, part), planes.parameters)
+        yield planes.cells(terms, part, size)
         if not merges or size <= 4:
             return
         part, size = part // 2, (size + 1) // 2

@@ -2,12 +2,14 @@
 
 A sum of lines is taken off first; then g and h are found by least squares on a grid of bins of
 both columns and interpolated between the middles of bins, so that slopes within bins are taken off
-as well; what is left of the scores is looked at in cells twice as wide, about n^(2/3) of them.
+as well; what is left of the scores is looked at in cells twice as wide, about n^(2/3) of them, and
+where it is clear in those of the grid itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple, Self
 
@@ -18,6 +20,7 @@ from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
 from firmlib._rounding import EMPTY, NUDGE, ROUNDING
+from firmlib._spread import Sums
 
 _MOST = 32  # coarse bins of a column
 _BEYOND = 1.0  # how many bins a line may go on at the ends
@@ -56,8 +59,7 @@ class Axis(NamedTuple):
             rank = np.argsort(np.argsort(-np.bincount(index, scores.w), kind="stable"))
             index, size = np.minimum(rank, 2 * n_bins)[index], 2 * n_bins + 1
         known, places = size - bins.missing, np.arange(size)
-        halved = ordered and known > n_bins and rows == "sample"
-        coarse = _halved(size, bins.missing) if halved else places
+        coarse = _halved(size, bins.missing) if bins.method == "binned" else places
         line, left, part, after = None, index, np.zeros(len(f)), places
         if bins.method == "binned" and known > 1:
             there = index < known
@@ -65,6 +67,7 @@ class Axis(NamedTuple):
             line /= np.abs(line).max()
             middle = np.bincount(index, scores.w * line) / np.bincount(index, scores.w)
             step = np.append(np.diff(middle[:known]), [1.0] * (1 + bins.missing))
+            step = np.where(step > 0, step, 1.0)  # values of very different size are alike here
             left = np.clip(index - (line < middle[index]), 0, known - 2)
             left = np.where(there, left, index)
             part = np.clip((line - middle[left]) / step[left], -_BEYOND, 1 + _BEYOND)
@@ -98,14 +101,17 @@ def estimate_interactions(
     pairs = list(combinations(range(len(axes)), 2))
     found = Estimate.empty(len(pairs))
     for i, (j, k) in enumerate(pairs):
-        smooth = not any(axis.levels and axis.ordered for axis in (axes[j], axes[k]))
-        found.put(i, beyond(list(_tables(scores, axes[j], axes[k], rows)), rows, smooth=smooth))
+        one, two = axes[j], axes[k]
+        terms, finer = _left(scores, one, two), None
+        if any(x.line is not None for x in (one, two)):
+            finer = partial(_cells, terms, one.index, two.index, len(one.coarse), len(two.coarse))
+        found.put(i, beyond(list(_tables(terms, one, two, rows)), rows, finer))
     methods = ["discrete" if axes[j].levels and axes[k].levels else "binned" for j, k in pairs]
     return [f"{names[j]} × {names[k]}" for j, k in pairs], found, methods
 
 
-def _tables(scores: Scores, one: Axis, two: Axis, rows: str) -> Iterator[Cells]:
-    """Yield the sums in cells, in coarser and coarser ones, with sums of curves and leverages."""
+def _left(scores: Scores, one: Axis, two: Axis) -> Sums:
+    """Return what each row adds to the sums of e, the scores without the best sum of curves."""
     w, e = scores.w, _without_lines(scores, [x.line for x in (one, two) if x.line is not None])
     shape = len(one.coarse), len(two.coarse)
     cell = one.index * shape[1] + two.index
@@ -114,20 +120,30 @@ def _tables(scores: Scores, one: Axis, two: Axis, rows: str) -> Iterator[Cells]:
     e = e - one.curve(g) - two.curve(h)
     if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
         e = np.zeros_like(e)
-    parts = Scores.of(e, w, 0.0, sampling=scores.parts.ww is not None).parts
-    shape = one.coarse[-1] + 1, two.coarse[-1] + 1
-    cell = one.rough * shape[1] + two.rough
-    sums = parts.each(lambda part: np.bincount(cell, part, shape[0] * shape[1]))
+    return Scores.of(e, w, 0.0, sampling=scores.parts.ww is not None).parts
+
+
+def _cells(terms: Sums, a: np.ndarray, b: np.ndarray, rows: int, columns: int) -> Cells:
+    """Sum up in the cells of a table of bins, and fit a sum of curves again."""
+    sums = terms.each(lambda term: np.bincount(a * columns + b, term, rows * columns))
+    shape = rows, columns
+    g, h, leverage = _additive(sums.w.reshape(shape), sums.wr.reshape(shape))
+    inside = float((sums.w * leverage.ravel()).sum())  # the curves do not vary within cells
+    return Cells(sums, (g[:, None] + h).ravel(), leverage.ravel(), inside)
+
+
+def _tables(terms: Sums, one: Axis, two: Axis, rows: str) -> Iterator[Cells]:
+    """Yield the cells of the coarse bins, and of coarser and coarser ones."""
+    a, b, shape = one.rough, two.rough, (one.coarse[-1] + 1, two.coarse[-1] + 1)
     while True:
-        g, h, leverage = _additive(sums.w.reshape(shape), sums.wr.reshape(shape))
-        inside = float((sums.w * leverage.ravel()).sum())  # a sum of curves does not vary in cells
-        yield Cells(sums, (g[:, None] + h).ravel(), leverage.ravel(), inside)
-        a, b = (_coarser(axis, size) for axis, size in zip((one, two), shape, strict=True))
-        if rows == "population" or (a[-1] + 1, b[-1] + 1) == shape:
+        cells = _cells(terms, a, b, *shape)
+        yield cells
+        wide = [_coarser(axis, size) for axis, size in zip((one, two), shape, strict=True)]
+        if rows == "population" or (wide[0][-1] + 1, wide[1][-1] + 1) == shape:
             return
-        shape = a[-1] + 1, b[-1] + 1
-        cell = (a[:, None] * shape[1] + b).ravel()
-        sums = sums.each(lambda part: np.bincount(cell, part))  # noqa: B023
+        terms = cells.sums
+        a, b = np.repeat(wide[0], shape[1]), np.tile(wide[1], shape[0])
+        shape = wide[0][-1] + 1, wide[1][-1] + 1
 
 
 def _without_lines(scores: Scores, lines: list[np.ndarray]) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firmlib._checks import check_option
+from firmlib._checks import short
 from firmlib._sources import is_source
 from firmlib._table import Table
 from firmlib.measure import firm
@@ -52,7 +52,8 @@ class FirmByClass(Mapping[Any, FirmResult]):
         self._results = dict(results)
 
     def __getitem__(self, target: Any) -> FirmResult:
-        check_option("class", target, self._results)
+        if target not in self._results:
+            raise KeyError(f"class={target!r} is unknown; expected one of {short(list(self), 8)}")
         return self._results[target]
 
     def __iter__(self) -> Iterator[Any]:
@@ -94,11 +95,19 @@ class FirmByClass(Mapping[Any, FirmResult]):
 
         return plot_by_class(self, n=n, columns=columns)
 
-    def __repr__(self) -> str:
+    def _head(self) -> str:
         [first, *_] = self._results.values()
-        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, score: "
+        size = f"{len(self)} classes, {len(first)} features, {first.n} rows"
+        return f"{size}, score: {first.response}, importances"
+
+    def __repr__(self) -> str:
         lines = self.importances.head(10).to_string(float_format="{:.3g}".format)
-        return f"FirmByClass: {head}{first.response}, importances:\n{lines}"
+        return f"FirmByClass: {self._head()}:\n{lines}"
+
+    def _repr_html_(self) -> str:
+        """Show the largest importances as a table in a notebook."""
+        table = self.importances.head(20)
+        return f"<p>{self._head()}</p>" + table.to_html(float_format="{:.3g}".format, border=0)
 
 
 def firm_by_class(

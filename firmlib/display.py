@@ -282,6 +282,7 @@ class ConditionalScoreDisplay:
 
 
 _LEVELS = 12  # of a category that are drawn; the rarer ones are one
+_LETTERS = 20  # that fit side by side below a panel
 _SEEN = 10  # rows from which one of these has a small point of its own
 
 
@@ -363,7 +364,8 @@ def _draw_levels(ax: Axes, curve: ConditionalScore) -> float:
     ax.scatter(x, drawn.q, s=5 + 30 * drawn.p / max(drawn.p.max(), 1e-9), color=RED, zorder=3)
     short = [label if len(label) < 15 else f"{label[:13]}…" for label in labels]
     many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
-    ax.set_xticks(x, short, **(many if len(x) > 3 else {}))
+    crowded = len("  ".join(short)) > _LETTERS
+    ax.set_xticks(x, short, **(many if crowded else {}))
     ax.margins(x=0.1)
     return len(x) + 0.3
 
@@ -387,7 +389,7 @@ def _draw_missing(ax: Axes, curve: ConditionalScore, x: float) -> None:
 
 
 def plot_curves(
-    result: FirmResult, *, n: int = 12, columns: int = 4, features: Sequence[str] | None = None
+    result: FirmResult, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
 ) -> Figure:
     """Draw q_f of the most important features side by side, on one scale of scores.
 
@@ -398,7 +400,7 @@ def plot_curves(
     result : FirmResult
     n : int, default 12
         How many.
-    columns : int, default 4
+    columns : int, default 3
         How many in a row.
     features : sequence of names, default None
         These instead, in this order.

@@ -346,7 +346,7 @@ class FirmResult:
         return FirmDisplay.from_result(self).plot(ax=ax, n=n, ranks=ranks)
 
     def plot_curves(
-        self, *, n: int = 12, columns: int = 4, features: Sequence[str] | None = None
+        self, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
     ) -> Figure:
         """Draw q_f of the most important features side by side.
 
@@ -354,7 +354,7 @@ class FirmResult:
         ----------
         n : int, default 12
             How many.
-        columns : int, default 4
+        columns : int, default 3
             How many in a row.
         features : sequence of names, default None
             These instead, in this order.

@@ -276,7 +276,10 @@ def _of_class(
     columns = classes or list(range(values.shape[1]))
     if target is None:
         if len(columns) > 2 or method == "predict":
-            raise ValueError(f"target is needed with several outputs; expected one of {columns}")
+            raise ValueError(
+                f"target is needed with several outputs; expected one of {columns}, or "
+                "firm_by_class for all of them"
+            )
         target = columns[-1]
     check_target(target, columns)
     return Response(values[:, columns.index(target)], method, target)

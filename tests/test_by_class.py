@@ -186,7 +186,6 @@ def test_ranker():
         (lambda: firm_by_class(LogisticRegression(), X), "is not fitted"),
         (lambda: firm_by_class(Y, X, target="no"), "target='no' is for one class"),
         (lambda: firm_by_class(Y, "rows/*.parquet"), "rows that come in parts"),
-        (lambda: firm_by_class(Y, X)["maybe"], "class='maybe'"),
         (lambda: firm_by_class(np.zeros((4, 2)), X), "score"),
         (lambda: firm_by_class(Y, X).plot(n=0), "n must be an integer"),
     ],
@@ -194,6 +193,16 @@ def test_ranker():
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_mapping_that_names_the_classes_it_has():
+    results = firm_by_class(Y, X)
+    assert "so" in results
+    assert "maybe" not in results
+    assert results.get("maybe") is None
+    with pytest.raises(KeyError, match=r"class='maybe' is unknown; expected one of \['no', 'so'"):
+        results["maybe"]
+    assert results._repr_html_().count("<tr") == 2 + 4
 
 
 def test_public_names():

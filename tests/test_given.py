@@ -209,11 +209,21 @@ X, S, _ = normal_rows(300)
         (lambda: firm(S, X, given=[1], missing="drop"), "missing='drop'"),
         (lambda: firm(S, X, Pairs("xor"), given=[1]), "is not for pairs"),
         (lambda: firm(S, X[:, :1], given=[0]), "features is empty"),
+        (lambda: firm(S[:5], X[:5], given=[0]), "too few to tell an effect from noise"),
     ],
 )
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def test_what_is_constant_or_missing_adds_nothing_and_tells_nothing():
+    holes = X.copy()
+    holes[:, 2], holes[:, 3] = 7, np.nan
+    for given in ([2], [3], [2, 3]):
+        result = firm(S, holes, [0], given=given)
+        assert abs(result.importances[0] - firm(S, X, [0]).importances[0]) < 0.1
+    assert firm(S, holes, [2, 3], given=[0]).pvalues.tolist() == [1, 1]
 
 
 def test_a_constant_score_and_any_function_of_the_columns():

@@ -129,6 +129,22 @@ def test_categories_missing_values_and_features():
     assert firm(s.to_numpy(), X, parts).feature_names == ("dose>0 × site",)
 
 
+def test_columns_that_are_constant_missing_or_of_very_different_size():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 4))
+    X[:, 1], X[:, 2], X[:, 3] = np.nan, 3, np.exp(20 * X[:, 3])
+    result = firm(X[:, 0] + rng.normal(size=800), X, INTERACTION)
+    assert (result.pvalues > 0.01).all()
+    np.testing.assert_array_equal(result.importances[[0, 1, 3, 4, 5]], 0)
+
+
+def test_too_few_rows():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    assert firm(X[:, 0], X, INTERACTION).importances[0] == 0
+    with pytest.raises(ValueError, match="too few to tell an effect from noise"):
+        firm([0, 1, 1, 0], [[0, 0], [0, 1], [1, 0], [1, 1]], INTERACTION)
+
+
 def test_many_rare_levels_are_one():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"who": rng.integers(0, 400, 2000).astype(str), "dose": rng.normal(size=2000)})
