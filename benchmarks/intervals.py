@@ -390,16 +390,15 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=500, help="samples; a fifth of 10 000 rows")
+    parser.add_argument("--repeats", type=int, default=100, help="samples of each population")
     parser.add_argument("--csv", help="where to keep the table")
     parser.add_argument("--only", nargs="+", default=list(POPULATIONS), help="some populations")
     arguments = parser.parse_args()
     tables = []
     for n in SIZES:
-        repeats = arguments.repeats if n < 10_000 else max(arguments.repeats // 5, 1)
         for name in tqdm(arguments.only, desc=f"n = {n}", leave=False):
             if n >= POPULATIONS[name].least:
-                tables.append(simulate(name, n, repeats))
+                tables.append(simulate(name, n, arguments.repeats))
         if arguments.csv:
             sofar = pd.concat(tables, ignore_index=True)
             sofar.to_csv(arguments.csv, index=False, float_format="%.4g")
