@@ -72,8 +72,8 @@ def class_scores(
     ----------
     estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
         A classifier has a score per class, a clusterer per cluster, a regressor per output; a
-        classifier with several outputs per (output, class). Labels, an array of shape (n,), have
-        one per label: its indicator.
+        classifier with several outputs per (output, class), a frame per column. Labels, an array
+        of shape (n,), have one per label: its indicator.
     X : array or data frame with n rows
     response_method : str, default "auto"
         As for `as_score`.
@@ -105,9 +105,11 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
     else:
         method = "callable" if callable(score) else "values"
         table.check_rows("score", score)
-        values = np.asarray(score(table.data) if callable(score) else score)
+        answer: Any = score(table.data) if callable(score) else score
+        values = np.asarray(answer)
         if values.ndim == 2:
-            found = [Response(column, method, j) for j, column in enumerate(values.T)]
+            names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
+            found = [Response(s, method, name) for name, s in zip(names, values.T, strict=True)]
         else:
             labels = np.unique(values).tolist() if values.dtype.kind in "biuUO" else []
             found = [Response(_label_score(values, c), method, c) for c in labels]

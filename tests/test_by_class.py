@@ -113,6 +113,9 @@ def test_clusters_components_callables_and_labels():
     called, given = firm_by_class(lambda X: scores, X), firm_by_class(scores, X)
     same(called[1], firm(lambda X: scores[:, 1], X))
     same(given[1], firm(scores[:, 1], X))
+    named = firm_by_class(pd.DataFrame(scores, columns=["one", "two"]), X)
+    assert list(named) == ["one", "two"]
+    same(named["two"], given[1])
     same(firm_by_class(pd.Series(Y), X)["so"], firm((Y == "so").astype(float), X))
 
 
