@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -31,8 +32,11 @@ from firmlib._data import (
     check_scores,
     check_weight_type,
     describe,
+    units,
 )
+from firmlib._inference import Influence
 from firmlib._moments import FINE, Scores, Tally, standardized_influence, summarize, tally
+from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
@@ -92,6 +96,10 @@ class StreamingFirm:
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
         `firm`. Hence the first rows should be a random sample of all, or give `bins` from one.
+    keep : bool, default False
+        Sum up 25 groups of rows apart, too, which `compare` and `ranks` of the result need: their
+        errors come from leaving out each group in turn (a jackknife). That takes 25 times the
+        memory, and longer, the more so the smaller the chunks are.
 
     Notes
     -----
@@ -143,6 +151,7 @@ class StreamingFirm:
         response_method: str = "auto",
         target: Any = None,
         first_rows: int = 10_000,
+        keep: bool = False,
     ) -> None:
         check_n_bins(n_bins)
         check_option("method", method, METHODS)
@@ -166,6 +175,8 @@ class StreamingFirm:
         self._waiting: tuple[Chunk, ...] = ()  # rows seen before there were bins
         self._n_waiting = 0
         self._statistics: Statistics | None = None
+        self.keep, self._apart = keep, ()
+        self._labels: Any = ()  # of the units in the last chunk
         if bins is not None:
             self._bins = check_bins(bins, method)
             self._names = check_names(list(bins), feature_names)
@@ -185,7 +196,13 @@ class StreamingFirm:
         features = self._current().features
         return {k: v.start for k, v in zip(self._names or (), features, strict=True)}
 
-    def partial_fit(self, F: Any, s: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        F: Any,
+        s: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Take in more rows.
 
         Parameters
@@ -199,6 +216,10 @@ class StreamingFirm:
             dask, in as many.
         sample_weight : array of shape (n,), default None
             A weight k is the same as the row k times; by default all are 1.
+        groups : array of shape (n,), default None
+            Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
+            rows, here of units, give the errors. All rows of a unit must come in one chunk: one
+            that goes on in the next chunk is refused, but not everyone that comes again is noticed.
 
         Returns
         -------
@@ -216,6 +237,8 @@ class StreamingFirm:
         if hasattr(F, "__dask_graph__"):
             from firmlib import _dask
 
+            if groups is not None:
+                raise ValueError("groups need chunks in memory, but F is one of dask")
             self.__dict__ = _dask.fitted(self, F, s, sample_weight).__dict__
             return self
         table = Table(F, "F", at_least=0).with_categorical(self.categorical)
@@ -226,14 +249,34 @@ class StreamingFirm:
         s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
-            table = table.of_rows(keep)
+            table_of_all, table = table, table.of_rows(keep)
             names, functions = zip(*resolve(self.features, table), strict=True)
             names = self._checked_names(table, names)
             columns = (
                 self._column(name, f, table) for name, f in zip(names, functions, strict=True)
             )
-            self._take(Chunk(columns, s, w), names)
+            labels, unit = self._labels, None
+            if groups is not None and self.rows == "sample":
+                labels, unit = self._checked_units(groups, table_of_all, keep)
+            self._take(Chunk(columns, s, w, unit), names)
+            self._labels = labels
         return self
+
+    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[Any, np.ndarray]:
+        """Return the labels of units and the unit of each row; none was in the chunk before."""
+        if not self.keep or self.missing == "drop":
+            raise ValueError(
+                f"groups of a stream need keep=True and missing='level' or 'raise', but keep="
+                f"{self.keep} and missing={self.missing!r}"
+            )
+        labels, unit = units(groups, table, keep)
+        again = np.intersect1d(labels, self._labels)
+        if len(again):
+            raise ValueError(
+                f"groups={again.tolist()[0]!r} was in the chunk before, too; expected all rows of "
+                "a unit in one chunk"
+            )
+        return labels, unit
 
     def _scores(self, s: Any, table: Table) -> np.ndarray:
         if not is_model(s):
@@ -316,7 +359,8 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows", "weight_type", "missing", "categorical", "standardize"):
+        same = ("method", "rows", "weight_type", "missing", "categorical", "standardize", "keep")
+        for option in same:
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -334,30 +378,26 @@ class StreamingFirm:
             if self._waiting:
                 self._take(Chunk.of(self._names, self._waiting), self._names)
         check_same(self._bins, other._bins)
-        self._add(other._statistics)
+        self._statistics = _both(self._statistics, other._statistics)
+        self._apart = _each(self._apart, other._apart)
         return self
 
     def result(self) -> FirmResult:
         """Return the importances of what was seen so far, as `firm` does; more may follow."""
-        now, names = self._current(), self._names or []
-        kind = self.weight_type
-        if kind == "auto":
-            kind = "count" if now.whole else "sampling"
-        now = now.needed(kind)
-        scores = now.scores()
-        if kind == "count":
-            check_weight_type(kind, scores.w, self.rows, self.method)
-        elif self.standardize:
-            raise ValueError(
-                "standardize=True with weights of sampling needs all rows at once; expected False, "
-                "or firm on a table in memory (result.standardized has the importances)"
-            )
-        sd = scores.sd(self.rows)
-        if self.standardize and sd > 0:
-            now, sd = now.divided(sd), 1.0
-        tallies = [self._tally(name, f) for name, f in zip(names, now.features, strict=True)]
+        total, names = self._current(), self._names or []
+        now, kind, sd, tallies = self._tallies(total)
         kinds, missing = zip(*map(describe, tallies), strict=True)
         response = self._response or Response(np.empty(0), "values")
+        apart = self._apart
+        if self.keep and self._waiting:
+            apart = self._summed_apart(Chunk.of(names, self._waiting), total, 0)
+        kept = Jackknife(apart, copy.copy(self)._variance) if self.keep else None
+        if kept is not None and now.total is not None:
+            moves = kept.influences(range(len(names)), names)[0] * now.weight
+            tallies = [
+                one._replace(influence=Influence(S, 0.0, 2 * S**2 / kept.df, True))
+                for one, S in zip(tallies, (moves**2).sum(axis=0), strict=True)
+            ]
         return make_result(
             summarize(tallies, self.rows),
             sd,
@@ -372,7 +412,35 @@ class StreamingFirm:
             weight_type=kind,
             response=response.method,
             target=response.target,
+            kept=kept,
         )
+
+    def _tallies(self, total: Statistics) -> tuple[Statistics, str, float, list[Tally]]:
+        """Return what is needed of the sums, the kind of weights, sd(s) and the sums in bins."""
+        kind = self.weight_type
+        if kind == "auto":
+            kind = "count" if total.whole else "sampling"
+        now = total.needed(kind)
+        scores = now.scores()
+        if kind == "count":
+            check_weight_type(kind, scores.w, self.rows, self.method)
+        elif self.standardize:
+            raise ValueError(
+                "standardize=True with weights of sampling needs all rows at once; expected False, "
+                "or firm on a table in memory (result.standardized has the importances)"
+            )
+        sd = scores.sd(self.rows)
+        if self.standardize and sd > 0:
+            now, sd = now.divided(sd), 1.0
+        pairs = zip(self._names or [], now.features, strict=True)
+        found = [self._tally(name, f)._replace(total=now.total) for name, f in pairs]
+        return now, kind, sd, found
+
+    def _variance(self, part: Statistics) -> np.ndarray:
+        """Return the variance of q_f of each feature in some of the rows."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said once, of all rows
+            return summarize(self._tallies(part)[-1], self.rows).variance
 
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""
@@ -421,7 +489,12 @@ class StreamingFirm:
                 return
             if self._waiting:
                 chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
-        self._add(self._summed(chunk, names))
+        chunk = chunk.listed() if self.keep else chunk
+        seen, more = self._statistics.n if self._statistics else 0, self._summed(chunk, names)
+        total = _both(self._statistics, more)
+        if self.keep:
+            self._apart = _each(self._apart, self._summed_apart(chunk, total, seen))
+        self._statistics = total
         self._names, self._waiting, self._n_waiting = names, (), 0
         if self._bins is None and self._statistics is not None:
             starts = (feature.start for feature in self._statistics.features)
@@ -436,6 +509,7 @@ class StreamingFirm:
             chunk.w,
             float(mean),
             sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
+            unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,
             powers=sample and self.standardize,
         )
@@ -444,7 +518,8 @@ class StreamingFirm:
             self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
         ]
-        return Statistics(names, scores.mean, len(chunk.s), features, whole)
+        total = None if chunk.unit is None else scores.total
+        return Statistics(names, scores.mean, len(chunk.s), features, whole, total)
 
     def _one(self, j: int, name: str, column: Column, scores: Scores, whole: bool) -> FeatureSums:
         """Sum up a feature in its bins, which are found here if there are none yet."""
@@ -465,11 +540,15 @@ class StreamingFirm:
         empty = FeatureSums.empty(start, limit)
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
-    def _add(self, more: Statistics | None) -> None:
-        if self._statistics is None or more is None:
-            self._statistics = self._statistics or more
-        else:
-            self._statistics = self._statistics.merged(more)
+    def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
+        """Return the sums of 25 groups of rows in the bins of `total`; so many were seen before."""
+        other, unit = copy.copy(self), chunk.unit
+        group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
+        other._statistics = total
+        here = (group == k for k in range(GROUPS))
+        return tuple(
+            other._summed(chunk.taken(k), list(total.names)) if k.any() else None for k in here
+        )
 
     def _current(self) -> Statistics:
         if self._statistics is not None:
@@ -498,8 +577,16 @@ class StreamingFirm:
     def emptied(self) -> Self:
         """Return one that has seen no rows, with the same bins."""
         other = copy.copy(self)
-        other._waiting, other._n_waiting, other._statistics = (), 0, None
+        other._waiting, other._n_waiting, other._statistics, other._apart = (), 0, None, ()
         return other
+
+
+def _both(one: Statistics | None, other: Statistics | None) -> Any:
+    return one.merged(other) if one is not None and other is not None else one or other
+
+
+def _each(some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(map(_both, some, others)) if some and others else some or others
 
 
 _NO_GROUPS = "groups, pairs and ready values need all rows at once; use firm on a table in memory"
