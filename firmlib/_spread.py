@@ -140,6 +140,7 @@ def spread(
     centre = sums.wr.sum(axis=0) / W
     flat = ((w > 0).sum(axis=0) == 1) | (sums.wrr.sum(axis=0) == 0)
     m = np.where((w > 0) & ~flat, sums.wr / some - centre, 0.0)
+    m = np.where(m**2 > ROUNDING**2 * sums.wrr.sum(axis=0) / W, m, 0.0)  # else all q are equal
     between = (w * m**2).sum(axis=0) / W
     if rows == "population":
         return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)

@@ -163,6 +163,11 @@ def firm_with(bins, s, weights):
     random=Random(0),
     first_rows=2,
 )
+@example(  # all means equal, of which rounding must not make a signal
+    data=[(0, 0, 0, 0), (1, 0, 0, 2), (1, -1, 0, 2), (-1, 0, 0, 2), (-4, -1, 0, 2), (6, -1, 0, 1)],
+    random=Random(0),
+    first_rows=2,
+)
 def test_whole_weights_are_repetitions(data, random, first_rows):
     s, f, g, w = np.array(data, dtype=float).T
     f, w = np.column_stack([f, g]), w.astype(int)
