@@ -10,6 +10,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -537,6 +538,8 @@ class StreamingFirm:
             n_bins=self.n_bins,
             scale=column.scale,
         )
+        if scores.unit is not None:  # whole units lie beyond the range by chance
+            start = replace(start, n=float(scores.unit.max() + 1))
         empty = FeatureSums.empty(start, limit)
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
