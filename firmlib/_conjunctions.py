@@ -95,7 +95,7 @@ class Conjunctions:
                 if not len(batch):
                     continue
                 some = sets[batch]
-                masks = np.array([self.where(self._place[rule]) for rule in some], dtype=float)
+                masks = self.holds[self._place[some]].all(axis=1).astype(float)
                 begin = (last[batch].min() + 1) // 2 * 2  # no condition before it is added
                 Q, bound = self._refined(masks, begin, last=depth + 1 == order)
                 new = np.arange(begin, m) > last[batch, None]  # each set once

@@ -323,13 +323,19 @@ def check_groups(
     """Return the number of the unit of each row that has a weight; None if all have their own."""
     if groups is None:
         return None
+    names, unit = units(groups, table, keep)
+    if len(names) < 2:
+        raise ValueError(f"groups={names[:1]!r} has one label; expected at least 2 units")
+    return None if len(names) == len(unit) else unit
+
+
+def units(
+    groups: ArrayLike, table: Table, keep: slice | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of units, and the number of that of each row that has a weight."""
     table.check_rows("groups", groups)
     labels = np.asarray(groups)
     if labels.shape != (table.n,):
         raise ValueError(f"groups has shape {labels.shape}, expected {(table.n,)}: a label per row")
-    names, unit = np.unique(
-        labels[keep].astype(str) if labels.dtype == object else labels[keep], return_inverse=True
-    )
-    if len(names) < 2:
-        raise ValueError(f"groups={names[:1]!r} has one label; expected at least 2 units")
-    return None if len(names) == len(unit) else unit
+    labels = labels[keep].astype(str) if labels.dtype == object else labels[keep]
+    return np.unique(labels, return_inverse=True)

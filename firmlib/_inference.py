@@ -28,6 +28,7 @@ class Estimate:
     pvalue : of the test that the variance is 0.
     slope, rest : the squared error is about slope times the variance, plus rest.
     skewness : of the estimate.
+    wobble : 1 over the degrees of freedom of the squared error; 0 if they are many or not known.
     sign : -1 where q_f falls with f on the whole, else 1.
     heavy : 1 where a handful of rows decides how large the error is.
     """
@@ -38,6 +39,7 @@ class Estimate:
     slope: Any = 0.0
     rest: Any = 0.0
     skewness: Any = 0.0
+    wobble: Any = 0.0
     sign: Any = 1.0
     heavy: Any = 0.0
 
@@ -60,7 +62,8 @@ class Estimate:
         With `comparisons`, all of so many intervals hold together (Bonferroni).
         """
         alpha = (1 - confidence_level) / comparisons
-        z = special.ndtri(1 - alpha / 2)
+        df = 1 / np.maximum(self.wobble, 1e-12)
+        z = special.stdtrit(df, 1 - alpha / 2)
         V, a = self.variance, self.slope
         half = z * np.sqrt(a * np.maximum(V, 0) + self.rest + z**2 * a**2 / 4)
         shift = self.skewness * self.error * (2 * z**2 + 1) / 6 * (self.error < V / 2)
@@ -78,15 +81,21 @@ class Uncertainty(NamedTuple):
     slope: np.ndarray
     rest: np.ndarray
     skewness: np.ndarray
+    wobble: np.ndarray
     heavy: np.ndarray
+
+    def plus(self, error: np.ndarray) -> Self:
+        """Return that of V plus something that has this error of its own."""
+        return self._replace(error=np.hypot(self.error, error), rest=self.rest + error**2)
 
 
 class Influence(NamedTuple):
-    """Sums over units of squares and cubes of psi summed up in each; are there such `units`?"""
+    """Sums over units of powers of psi summed up in each; do units share bins?"""
 
     squares: Any
     cubes: Any
-    units: Any
+    fourths: Any
+    shared: Any
 
 
 def uncertainty(
@@ -103,7 +112,8 @@ def uncertainty(
     Var(psi) = 4 E[v q^2] + Var(q^2) for centred q. The noise in m_b^2 is taken off; where q = 0
     there remains the variance 2 sum_b u_b^2 / W^2 of a U-statistic of second order. `tilt` is the
     sum of w^2 (r - m) in each bin, `cubes` that of w (r - m)^3. With several rows per unit the
-    sums of psi by unit are `known`, and replace the two terms.
+    sums of psi by unit are `known`, and replace the two terms; the sum of their squares S has
+    the degrees of freedom 2 S^2 over the sum of fourth powers (F. E. Satterthwaite, 1946).
     """
     W, k = w.sum(axis=0), w / np.maximum(n, EMPTY)
     vv = (u**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
@@ -111,17 +121,19 @@ def uncertainty(
     noise = 4 * w * u * m**2
     bends = w * k * away**2 + 4 * m * away * tilt
     slope, bend = noise.sum(axis=0), np.maximum(bends.sum(axis=0), 0)
-    squares = np.maximum(slope + bend, EMPTY)
+    squares, wobble = np.maximum(slope + bend, EMPTY), np.zeros_like(W)
     cubed = None if cubes is None else (8 * m**3 * cubes + 3 * noise * away + w * away**3).sum(0)
     if known is not None:
         factor, cubed = known.squares / squares, known.cubes
         slope, bend, squares = slope * factor, bend * factor, np.maximum(known.squares, EMPTY)
+        wobble = known.fourths / squares / squares / 2
     signal = np.maximum((w * m**2).sum(axis=0), EMPTY)
     return Uncertainty(
         error=np.sqrt(np.maximum(slope - 4 * vv, 0) + bend + 2 * vv) / W,
         slope=slope / signal / W,
         rest=(bend + 2 * vv) / W**2,
         skewness=np.zeros_like(W) if cubed is None else cubed / squares / np.sqrt(squares),
+        wobble=wobble,
         heavy=((noise + bends > SHARE * squares) & (n < ROWS_THAT_DECIDE)).any(axis=0) * 1.0,
     )
 

@@ -63,7 +63,7 @@ class Scores:
     ) -> Self:
         """Return scores minus `mean`, by default their own; weights are counts or `sampling`.
 
-        If `fine`, lines within bins and the skewness are wanted, too; `powers` are those up to r^6.
+        If `fine`, lines within bins and the skewness are wanted, too; `powers` are those up to r^8.
         """
         if mean is None:
             mean = float((w * s).sum() / w.sum())  # w @ s would wake a pool of threads
@@ -75,7 +75,7 @@ class Scores:
         if fine or powers:
             parts = parts._replace(wrrr=parts.wrr * r)
         if powers:
-            parts = parts._replace(**{f"w{k * 'r'}": parts.wrr * r ** (k - 2) for k in (4, 5, 6)})
+            parts = parts._replace(**{f"w{k * 'r'}": parts.wrr * r ** (k - 2) for k in range(4, 9)})
         return cls(mean, r, w, parts, unit, standardized)
 
     def divided(self, sd: float) -> Self:
@@ -143,12 +143,17 @@ class Scores:
     def find_bins(
         self, f: np.ndarray, *, counts: bool | None = None, **options: Any
     ) -> tuple[Bins, np.ndarray]:
-        """Return bins for the values of a feature, and the bin of each: as many as units allow."""
+        """Return bins for the values of a feature, and the bin of each: as many as units allow.
+
+        Where values are alike within units, these count, and rows where they are not.
+        """
         w, n = self.w, None
         if self.count is None and self.alike:
             options["alike"] = True
         if self.unit is not None:
-            n = int(self.unit.max()) + 1
+            z = f.argsort(kind="stable").argsort() - (len(f) - 1) / 2
+            alike = self.squares(z) / ((w * z) ** 2).sum()
+            n = int(np.clip(len(f) / alike, self.unit.max() + 1, len(f)))
         elif not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
             n = len(w) if self.count is None else int(self.count.sum())
         if n is not None:
@@ -177,7 +182,13 @@ class Scores:
             share = (sums.pairs[0] / np.maximum(sums.w, EMPTY) ** 2)[index]
             q = self.r - (self.r - q) / np.sqrt(np.maximum(1 - share, 0.5))
         psi = self.psi(q, V)
-        return Influence(self.squares(psi), self.squares(psi, 3), self.unit is not None)
+        shared = False
+        if self.unit is not None:
+            one = np.zeros(self.unit.max() + 1, dtype=int)
+            one[self.unit] = index
+            shared = bool((one[self.unit] != index).any())
+        squares, cubes, fourths = (self.squares(psi, power) for power in (2, 3, 4))
+        return Influence(squares, cubes, fourths, shared)
 
 
 def standardized_influence(sums: Sums) -> Influence:
@@ -191,9 +202,11 @@ def standardized_influence(sums: Sums) -> Influence:
     psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
     square = _product(psi, psi)
     cube = _product(square, psi)
-    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, sums.wrrrr, sums.wrrrrr, sums.wrrrrrr)
-    squares, cubes = (float((p * powers[: len(p)]).sum()) for p in (square, cube))
-    return Influence(max(squares, 0.0), cubes, False)
+    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
+    squares, cubes, fourths = (
+        float((p * powers[: len(p)]).sum()) for p in (square, cube, _product(square, square))
+    )
+    return Influence(max(squares, 0.0), cubes, max(fourths, 0.0), False)
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ mean of its bin, or noise would seem to be effect.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ from firmlib._moments import Slope, Tally
 from firmlib._rounding import EMPTY, NUDGE
 from firmlib._spread import spread
 
+GROUPS = 25
+"""Groups of rows of a stream that are left out in turn."""
+
 _LEAST = 0.25  # share of the variance of a difference that is left when its noise is taken off
 
 
@@ -29,6 +33,11 @@ class Kept(NamedTuple):
     data: Data
     functions: Sequence[Any]
     sources: Sequence[Tally | Slope | None]
+
+    @property
+    def df(self) -> float:
+        """The degrees of freedom of errors: as many as rows."""
+        return np.inf
 
     def influences(self, which: Sequence[int], names: Sequence[str]) -> tuple[Any, np.ndarray]:
         """Return psi of the units (rows of the table) and vv of some features (columns).
@@ -79,28 +88,56 @@ class Kept(NamedTuple):
         return psi, float((found.u**2 * np.maximum(n - 1, 1) / (n + 1)).sum())
 
 
+class Jackknife(NamedTuple):
+    """What the result of a stream keeps: sums of groups of rows, and how V follows from sums."""
+
+    parts: Sequence[Any]
+    variance: Callable[[Any], np.ndarray]
+
+    @property
+    def df(self) -> float:
+        """The degrees of freedom of errors."""
+        return len(self.parts) - 1.0
+
+    def influences(self, which: Sequence[int], names: Sequence[str]) -> tuple[Any, np.ndarray]:
+        """Return how V moves if a group is left out, as if groups were units, and 0 for noise.
+
+        B. Efron, C. Stein. The Annals of Statistics 9(3), 1981.
+        """
+        if len(self.parts) < GROUPS or None in self.parts:
+            raise ValueError(f"comparisons of a stream need at least {GROUPS} rows")
+        before = list(accumulate(self.parts, lambda a, b: a.merged(b)))
+        after = list(accumulate(self.parts[::-1], lambda a, b: a.merged(b)))[::-1]
+        inner = (a.merged(b) for a, b in zip(before, after[2:], strict=False))
+        V = np.array([self.variance(rest)[which] for rest in (after[1], *inner, before[-2])])
+        return np.sqrt(1 - 1 / len(V)) * (V - V.mean(axis=0)), np.zeros(len(which))
+
+
 def difference_error(squares: Any, noise: Any) -> Any:
     """Return the error of V_A - V_B: from the sum of (psi_A - psi_B)^2 and vv_A + vv_B."""
     return np.sqrt(np.maximum(squares - 2 * noise, _LEAST * squares))
 
 
-def differences(V: np.ndarray, V_other: np.ndarray, error: Any, level: float) -> dict[str, Any]:
+def differences(
+    V: np.ndarray, V_other: np.ndarray, error: Any, level: float, df: float = np.inf
+) -> dict[str, Any]:
     """Return Q_A - Q_B with error, interval and p-value, from V_A, V_B and the error of V_A - V_B.
 
-    V_A - V_B = (Q_A - Q_B)(Q_A + Q_B), and the test is that of V_A = V_B.
+    V_A - V_B = (Q_A - Q_B)(Q_A + Q_B), and the test is that of V_A = V_B; the error has `df`
+    degrees of freedom.
     """
     Q, other = (np.sqrt(np.maximum(v, 0)) for v in (V, V_other))
     error = np.asarray(error, dtype=float)
     size = np.maximum(np.maximum(Q + other, np.sqrt(error)), EMPTY)
     z = np.divide(V - V_other, error, out=np.zeros_like(error), where=error > 0)
     z = np.where((error == 0) & (V_other != V), np.inf, np.abs(z))
-    margin = special.ndtri((1 + level) / 2) * error / size
+    margin = special.stdtrit(df, (1 + level) / 2) * error / size
     return {
         "difference": Q - other,
         "standard_error": error / size,
         "ci_low": Q - other - margin,
         "ci_high": Q - other + margin,
-        "pvalue": 2 * special.ndtr(-z),
+        "pvalue": 2 * special.stdtr(df, -z),
     }
 
 

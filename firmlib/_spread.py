@@ -17,7 +17,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
-_LINE = 8  # rows from which a bin has a line
+_LINE = 4  # rows from which a bin has a line
 
 
 class Sums(NamedTuple):
@@ -30,7 +30,7 @@ class Sums(NamedTuple):
         rows: k rows are k units, and these sums are the first three.
     wrrr : of w r^3.
     wgg, wgr : of w g^2 and w g r, where g is f minus the first value of the bin.
-    wrrrr, wrrrrr, wrrrrrr : of w r^4, w r^5 and w r^6, if a stream is to be standardized.
+    wrrrr, ..., wrrrrrrrr : of w r^4 up to w r^8, if a stream is to be standardized.
     """
 
     w: np.ndarray
@@ -46,6 +46,8 @@ class Sums(NamedTuple):
     wrrrr: Any = None
     wrrrrr: Any = None
     wrrrrrr: Any = None
+    wrrrrrrr: Any = None
+    wrrrrrrrr: Any = None
 
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -74,7 +76,8 @@ class Sums(NamedTuple):
         if self.wrrrr is not None:
             powers = (w, wr, wrr, wrrr, *high)
             high = [
-                sum(comb(k, j) * d ** (k - j) * powers[j] for j in range(k + 1)) for k in (4, 5, 6)
+                sum(comb(k, j) * d ** (k - j) * powers[j] for j in range(k + 1))
+                for k in range(4, 9)
             ]
         if ww is not None:
             wwr, wwrr = wwr + d * ww, wwrr + d * (2 * wwr + d * ww)
@@ -95,7 +98,7 @@ class Sums(NamedTuple):
 
     def coarse(self) -> Self:
         """Return the sums without those for lines and skewness, and higher powers."""
-        return self._replace(wrrr=None, wgg=None, wgr=None, wrrrr=None, wrrrrr=None, wrrrrrr=None)
+        return self._make((*self[:7], *[None] * len(self[7:])))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,8 +150,10 @@ def spread(
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
+    line = line_error = np.zeros_like(variance)
     if sums.wgg is not None and first is not None:
-        variance = variance + np.where(flat, 0.0, _gated_line(sums, first, n))
+        line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
+    variance = variance + line
     rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
     variance = np.where(np.abs(variance) > rounded, variance, 0.0)
     cubes = sums.wrrr if sums.ww is None else None  # weights of sampling would need w^3 r^3
@@ -160,7 +165,7 @@ def spread(
         u=u,
         variance=variance,
         pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
-        uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known),
+        uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
 
 
@@ -195,8 +200,8 @@ def _noise(
     return e, u, n
 
 
-def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return what a line within each bin explains, in so far as it stands out from noise.
+def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a line within each bin explains, in so far as it stands out, and its error.
 
     In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)). Their sum C counts by 1 - 2 / t^2, where
     t is C over its own error: that from the c_b, or half as much as noise alone would make it.
@@ -217,7 +222,8 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> np.ndarray:
     noise = np.where(fits, 2 * (p * v / df) ** 2, 0.0).sum(axis=0)
     C, squares = c.sum(axis=0), (c**2).sum(axis=0)
     t2 = np.maximum(C**2 / np.maximum(squares, EMPTY), C**2 / np.maximum(4 * noise, EMPTY))
-    return np.where(C > 0, C * np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
+    gate = np.where(C > 0, np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
+    return gate * C, gate * np.sqrt(squares)
 
 
 def _test(
@@ -237,7 +243,7 @@ def _test(
     bins, shape = (sums.w > 0).sum(axis=0), m.shape[1:]
     merges = np.broadcast_to(ordered, shape)
     if known is not None:
-        merges = merges & ~np.asarray(known.units, dtype=bool)
+        merges = merges & ~np.asarray(known.shared, dtype=bool)
     found, K = [pvalue], 2
     middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
     column = np.arange(pvalue.size).reshape(shape)

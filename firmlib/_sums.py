@@ -133,7 +133,8 @@ class FeatureSums(NamedTuple):
 class Statistics(NamedTuple):
     """The sums of all features, of scores minus `centre`, and the number of rows.
 
-    `whole` says whether all weights were whole numbers.
+    `whole` says whether all weights were whole numbers. `total` are the sums over all rows, with
+    pairs of rows of the same unit, if several rows belong together.
     """
 
     names: Sequence[str]
@@ -141,6 +142,7 @@ class Statistics(NamedTuple):
     n: int
     features: list[FeatureSums]
     whole: bool = True
+    total: Sums | None = None
 
     @property
     def weight(self) -> float:
@@ -158,13 +160,18 @@ class Statistics(NamedTuple):
             a.shifted(steps[0]).merged(name, b.shifted(steps[1]))
             for name, (a, b) in zip(self.names, pairs, strict=True)
         ]
+        if (self.total is None) != (other.total is None):
+            raise ValueError("groups came with some of the rows, expected with all or none")
+        total = None
+        if self.total is not None and other.total is not None:
+            total = self.total.shifted(steps[0]).plus(other.total.shifted(steps[1]))
         whole = self.whole and other.whole
-        return type(self)(self.names, centre, self.n + other.n, features, whole)
+        return type(self)(self.names, centre, self.n + other.n, features, whole, total)
 
     def needed(self, weight_type: str) -> Self:
         """Return what is needed of them for so many rows and this kind of weights."""
         features = self.features
-        if weight_type == "count":
+        if weight_type == "count" and self.total is None:
             features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
         if self.n >= FINE:
             features = [f.changed(wgg=None, wgr=None) for f in features]
@@ -174,20 +181,26 @@ class Statistics(NamedTuple):
     def divided(self, sd: float) -> Self:
         """Return the same of scores divided by a number."""
         features = [f._replace(sums=f.sums.divided(sd)) for f in self.features]
-        return self._replace(centre=self.centre / sd, features=features)
+        total = None if self.total is None else self.total.divided(sd)
+        return self._replace(centre=self.centre / sd, features=features, total=total)
 
     def scores(self) -> Scores:
         """Return the sums of the scores as if all were one entry."""
-        sums = self.features[0].sums.each(lambda a: a.sum(keepdims=True))
+        sums = self.features[0].sums if self.total is None else self.total.each(np.atleast_1d)
+        sums = sums.each(lambda a: a.sum(keepdims=True))
         return Scores(self.centre, sums.wr, sums.w, sums)
 
 
 class Chunk(NamedTuple):
-    """The features of some rows, read one after another, with scores and weights; all have one."""
+    """The features of some rows, read one after another, with scores and weights; all have one.
+
+    `unit` is the number of the unit of each row, if several rows belong together.
+    """
 
     columns: Iterable[Column]
     s: np.ndarray
     w: np.ndarray
+    unit: np.ndarray | None = None
 
     def copied(self) -> Self:
         """Return a copy that nobody else holds."""
@@ -195,7 +208,17 @@ class Chunk(NamedTuple):
             c._replace(values=c.values.copy(), rows=None if c.rows is None else c.rows.copy())
             for c in self.columns
         ]
-        return type(self)(columns, self.s.copy(), self.w.copy())
+        return type(self)(columns, self.s.copy(), self.w.copy(), self.unit)
+
+    def listed(self) -> Self:
+        """Return the same, whose features can be read again."""
+        return self._replace(columns=list(self.columns))
+
+    def taken(self, keep: np.ndarray) -> Self:
+        """Return the rows that a mask keeps."""
+        unit = None if self.unit is None else self.unit[keep]
+        columns = [c.taken(keep) for c in self.columns]
+        return type(self)(columns, self.s[keep], self.w[keep], unit)
 
     @classmethod
     def of(cls, names: Sequence[str], chunks: Sequence[Self]) -> Self:
@@ -209,7 +232,15 @@ class Chunk(NamedTuple):
             check_memory("the first rows", (sum(lengths), len(names) if dense else 1))
             columns.append(_concatenated(name, parts, lengths))
         s, w = (np.concatenate(v) for v in zip(*((c.s, c.w) for c in chunks), strict=True))
-        return cls(columns, s, w)
+        units = [c.unit for c in chunks if c.unit is not None]
+        if not units:
+            return cls(columns, s, w)
+        if len(units) < len(chunks):
+            raise ValueError("groups came with some of the rows, expected with all or none")
+        first = np.cumsum([0, *(unit.max() + 1 for unit in units[:-1])])
+        return cls(
+            columns, s, w, np.concatenate([u + k for u, k in zip(units, first, strict=True)])
+        )
 
 
 def _concatenated(name: str, parts: Sequence[Column], lengths: Sequence[int]) -> Column:

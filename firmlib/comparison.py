@@ -31,7 +31,8 @@ def compare(
         Of two models on the same rows, or of two independent samples.
     paired : bool, default None
         Whether the rows are the same, in the same order; by default that is so if both were
-        computed from the very same object X. Results that keep no rows count as independent.
+        computed from the very same object X. Results that keep no rows count as independent;
+        those of streams with keep=True are paired only on request.
     confidence_level : float, default 0.95
         Of the intervals.
 
@@ -60,18 +61,24 @@ def compare(
         raise ValueError(f"other has the features {other.feature_names}, none of result's")
     here, there = ([r.feature_names.index(name) for name in names] for r in (result, other))
     if paired is None:
-        kept = result.kept, other.kept
-        paired = None not in kept and kept[0].data.table.data is kept[1].data.table.data  # type: ignore[union-attr]
+        one, two = (getattr(each.kept, "data", None) for each in (result, other))
+        paired = None not in (one, two) and one.table.data is two.table.data  # type: ignore[union-attr]
     if paired:
         if result.n != other.n:
             raise ValueError(
                 f"paired=True needs the same rows, but there are {result.n}, {other.n}"
             )
         (psi, vv), (psi_other, vv_other) = result.influences(here), other.influences(there)
+        if psi.shape != psi_other.shape:
+            raise ValueError(
+                f"paired=True needs units of both alike, but there are {len(psi)}, {len(psi_other)}"
+            )
         squares = ((psi - psi_other) ** 2).sum(axis=0)
+        df = min(result.kept.df, other.kept.df)  # type: ignore[union-attr]
         error = difference_error(squares, vv + vv_other)
     else:
+        df = np.inf
         error = np.hypot(result.estimate.error[here], other.estimate.error[there])
     V, V_other = result.variance[here], other.variance[there]
-    found = differences(V, V_other, error, confidence_level)
+    found = differences(V, V_other, error, confidence_level, df)
     return pd.DataFrame(found, index=pd.Index(names, name="feature"))

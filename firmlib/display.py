@@ -18,6 +18,8 @@ try:
     import matplotlib.dates as mdates
     import matplotlib.pyplot as plt
     from matplotlib.patches import Patch
+    from matplotlib.ticker import MaxNLocator
+    from mpl_toolkits.axes_grid1 import make_axes_locatable
 except ImportError as error:
     raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
 
@@ -71,16 +73,30 @@ class FirmDisplay:
         """
         return cls(firm(estimator, X, features, **options))
 
-    def plot(self, ax: Axes | None = None, *, n: int = 30) -> Self:
-        """Draw the `n` most important features into `ax`, by default into a new figure."""
-        table = self.result.to_frame().head(check_integer("n", n, 1))
-        ax = _new_axes(5, 0.8 + 0.25 * len(table)) if ax is None else ax
+    def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
+        """Draw the `n` most important features into `ax`, by default into a new figure.
+
+        With `ranks`, a bracket beside each bar holds the ranks that the data allow.
+        """
+        table = self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
+        ax = _new_axes(7 if ranks else 5, 0.8 + 0.25 * len(table)) if ax is None else ax
         directions = _draw_bars(ax, table)
-        ax.legend(*_direction_legend(directions), fontsize="small", frameon=False)
+        handles = _direction_legend(directions)
+        ax.legend(
+            *handles,
+            fontsize="small",
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=3,
+        )
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
         given = f" given {', '.join(self.result.given)}" if self.result.given else ""
         ax.set_xlabel(f"importance $Q_f${score}{given}")
+        if ranks:
+            beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.1, sharey=ax)
+            _draw_brackets(beside, table)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -102,6 +118,17 @@ def _draw_bars(ax: Axes, table: pd.DataFrame) -> set[str]:
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(y=0.5 / len(table))
     return set(directions)
+
+
+def _draw_brackets(ax: Axes, table: pd.DataFrame) -> None:
+    """Draw each feature's rank, and from the best to the worst that the data allow."""
+    rank, best, worst = table[["rank", "best", "worst"]].to_numpy().T
+    y, ends = np.arange(len(table))[::-1], [rank - best, worst - rank]
+    ax.errorbar(rank, y, xerr=ends, fmt="o", color=RED, markersize=3.5, elinewidth=1.2, capsize=3)
+    ax.tick_params(axis="y", labelleft=False, length=0)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+    ax.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
+    ax.set_xlabel("rank, and those allowed")
 
 
 def _direction_legend(directions: set[str]) -> tuple[list[Patch], list[str]]:

@@ -143,7 +143,7 @@ def firm(
     >>> result.to_frame()[["ci_low", "importance", "ci_high", "pvalue"]].round(2)
              ci_low  importance  ci_high  pvalue
     feature
-    x0         1.96        2.01     2.07    0.00
+    x0         1.96        2.01     2.08    0.00
     x1         1.55        1.62     1.69    0.00
     x2         0.00        0.00     0.14    0.93
 
@@ -165,7 +165,10 @@ def firm(
         if sample_weight is not None:
             raise ValueError("sample_weight of rows that come in parts: use StreamingFirm")
         if groups is not None:
-            raise ValueError("groups of rows that come in parts need all rows at once")
+            raise ValueError(
+                "groups of rows that come in parts: expected StreamingFirm(keep=True) with chunks "
+                "that hold whole units, or all rows at once"
+            )
         if given is not None:
             raise ValueError("given, with rows that come in parts, needs all rows at once")
         stream = StreamingFirm(

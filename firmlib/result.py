@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,14 @@ import numpy as np
 from firmlib._checks import check_number, check_option
 from firmlib._curves import ConditionalScore
 from firmlib._inference import Estimate
-from firmlib._paired import Kept, benjamini_hochberg, difference_error, differences, holm
+from firmlib._paired import (
+    Jackknife,
+    Kept,
+    benjamini_hochberg,
+    difference_error,
+    differences,
+    holm,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +88,9 @@ class FirmResult:
         the error and the interval, which others would make wider.
     estimate : Estimate
         What the intervals are made from.
-    kept : Kept or None
-        The table and the scores, for `compare` and `ranks`; references, not copies.
+    kept : Kept, Jackknife or None
+        The table and the scores, for `compare` and `ranks`, references, not copies; of a stream
+        the sums of 25 groups of rows.
 
     Examples
     --------
@@ -114,7 +124,7 @@ class FirmResult:
     response: str = "values"
     target: Any = None
     given: tuple[str, ...] = ()
-    kept: Kept | None = None
+    kept: Kept | Jackknife | None = None
     _places: dict[str, int] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
@@ -136,9 +146,17 @@ class FirmResult:
         some = (self.importances != 0) & ~np.isin(self.kinds, ("nominal", "group"))
         return np.where(some, np.sign(self.importances), np.nan)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per feature, the most important first."""
-        return self._frame(np.argsort(-np.abs(self.importances), kind="stable"))
+    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
+        """Return a table with one row per feature, the most important first.
+
+        Parameters
+        ----------
+        ranks : bool, default False
+            Add the columns of `ranks`, at the result's level: rank, best, worst. They compare all
+            pairs of features, row by row, and are computed only when asked for.
+        """
+        table = self._frame(np.argsort(-np.abs(self.importances), kind="stable"))
+        return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def _frame(self, order: np.ndarray) -> pd.DataFrame:
         import pandas as pd
@@ -214,8 +232,8 @@ class FirmResult:
         """Return the influence of each unit on the variance of the features `which`, and noise."""
         if self.kept is None or self.rows == "population":
             raise ValueError(
-                "the result keeps no rows, which comparisons need: expected one of firm with "
-                "keep=True from a sample, not of a stream, a file, pairs or a population"
+                "the result keeps no rows, which comparisons need: expected one of firm or "
+                "StreamingFirm with keep=True from a sample, not of a file, pairs or a population"
             )
         return self.kept.influences(which, self.feature_names)
 
@@ -244,7 +262,7 @@ class FirmResult:
         >>> firmlib.firm(X @ [1, 1.1], X).compare("x1", "x0")[["difference", "pvalue"]].round(2)
                difference  pvalue
         a  b
-        x1 x0        0.07    0.19
+        x1 x0        0.07    0.17
         """
         import pandas as pd
 
@@ -270,7 +288,8 @@ class FirmResult:
         gram, V = psi.T @ psi, self.variance[places]
         i, j = np.triu_indices(len(places), 1)
         squares = np.maximum(gram[i, i] + gram[j, j] - 2 * gram[i, j], 0)
-        return i, j, differences(V[i], V[j], difference_error(squares, vv[i] + vv[j]), level)
+        error, df = difference_error(squares, vv[i] + vv[j]), self.kept.df  # type: ignore[union-attr]
+        return i, j, differences(V[i], V[j], error, level, df)
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.
@@ -310,7 +329,7 @@ class FirmResult:
         ranks = {"rank": np.arange(1, m + 1), "best": 1 + first, "worst": m - second}
         return pd.DataFrame(ranks, index=index)
 
-    def plot(self, ax: Axes | None = None, *, n: int = 30) -> FirmDisplay:
+    def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> FirmDisplay:
         """Draw the largest importances as bars with their intervals, the largest on top.
 
         Parameters
@@ -319,10 +338,12 @@ class FirmResult:
             Where to draw; by default in a new figure.
         n : int, default 30
             How many.
+        ranks : bool, default False
+            Draw beside each bar a bracket of the ranks that the data allow, as `ranks` finds them.
         """
         from firmlib.display import FirmDisplay  # matplotlib is an extra
 
-        return FirmDisplay.from_result(self).plot(ax=ax, n=n)
+        return FirmDisplay.from_result(self).plot(ax=ax, n=n, ranks=ranks)
 
     def plot_curves(
         self, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
@@ -341,6 +362,28 @@ class FirmResult:
         from firmlib.display import plot_curves
 
         return plot_curves(self, n=n, columns=columns, features=features)
+
+    def report(self, path: str | PathLike[str], *, n: int = 12) -> None:
+        """Write one HTML file: bars with ranks, notes on trust, the table, the curves.
+
+        Parameters
+        ----------
+        path : path
+            Such as "out.html"; an older file is replaced once the new one is complete.
+        n : int, default 12
+            How many features to draw; the table has all.
+
+        Examples
+        --------
+        >>> import firmlib
+        >>> X = np.random.default_rng(0).normal(size=(500, 3))
+        >>> firmlib.firm(X @ [1, 1.1, 3], X).report("out.html")  # doctest: +SKIP
+        """
+        from firmlib import __version__
+        from firmlib._atomic import write_atomic
+        from firmlib._report import page
+
+        write_atomic(Path(path), page(self, self._head(), __version__, n))
 
     def _head(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"

@@ -29,13 +29,16 @@ from firmlib._data import (
     WEIGHT_TYPES,
     check_rows,
     check_scores,
-    check_weight_type,
     describe,
+    units,
 )
-from firmlib._moments import FINE, Scores, Tally, standardized_influence, summarize, tally
+from firmlib._gather import Gatherer, both, each_of
+from firmlib._inference import Influence
+from firmlib._moments import summarize
+from firmlib._paired import Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
-from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
+from firmlib._sums import Chunk, check_bins, check_same
 from firmlib._table import Table
 from firmlib.features import Group, Pairs, Place, Values
 from firmlib.result import FirmResult, make_result
@@ -44,11 +47,9 @@ from firmlib.scores import Response, Score, is_model, respond
 __all__ = ["StreamingFirm"]
 
 METHODS = ("auto", "discrete", "binned")
-MAX_LEVELS = 1024
-"""Levels up to which those that appear later get bins of their own, if method="auto"."""
 
 
-class StreamingFirm:
+class StreamingFirm(Gatherer):
     """`firm` in one pass over chunks of rows, in memory that does not grow with their number.
 
     Chunks may have any size, down to one row, and any order; parts computed apart, by other
@@ -92,6 +93,10 @@ class StreamingFirm:
         Rows are gathered until there are so many (the chunk that completes them is taken whole),
         and bins are found from them; if fewer come, from all, so that the result is that of
         `firm`. Hence the first rows should be a random sample of all, or give `bins` from one.
+    keep : bool, default False
+        Sum up 25 groups of rows apart, too, which `compare` and `ranks` of the result need: their
+        errors come from leaving out each group in turn (a jackknife). That takes 25 times the
+        memory, and longer, the more so the smaller the chunks are.
 
     Notes
     -----
@@ -143,6 +148,7 @@ class StreamingFirm:
         response_method: str = "auto",
         target: Any = None,
         first_rows: int = 10_000,
+        keep: bool = False,
     ) -> None:
         check_n_bins(n_bins)
         check_option("method", method, METHODS)
@@ -161,31 +167,21 @@ class StreamingFirm:
             confidence_level,
             first_rows,
         )
-        self._names: list[str] | None = None
-        self._bins: dict[str, Bins] | None = None
-        self._waiting: tuple[Chunk, ...] = ()  # rows seen before there were bins
-        self._n_waiting = 0
-        self._statistics: Statistics | None = None
+        self.keep = keep
+        self._labels: Any = ()  # of the units in the last chunk
         if bins is not None:
             self._bins = check_bins(bins, method)
             self._names = check_names(list(bins), feature_names)
             if self._names != list(bins):
                 raise ValueError(f"feature_names={self._names} must be those of bins, {list(bins)}")
 
-    @property
-    def has_bins(self) -> bool:
-        """Whether bins were given, or found from enough rows."""
-        return self._bins is not None
-
-    @property
-    def bins(self) -> dict[str, Bins]:
-        """The bins of each feature, without levels that came later; for `bins` of other parts."""
-        if self._bins is not None:
-            return dict(self._bins)
-        features = self._current().features
-        return {k: v.start for k, v in zip(self._names or (), features, strict=True)}
-
-    def partial_fit(self, F: Any, s: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        F: Any,
+        s: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Take in more rows.
 
         Parameters
@@ -199,6 +195,10 @@ class StreamingFirm:
             dask, in as many.
         sample_weight : array of shape (n,), default None
             A weight k is the same as the row k times; by default all are 1.
+        groups : array of shape (n,), default None
+            Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
+            rows, here of units, give the errors. All rows of a unit must come in one chunk: one
+            that goes on in the next chunk is refused, but not everyone that comes again is noticed.
 
         Returns
         -------
@@ -216,6 +216,8 @@ class StreamingFirm:
         if hasattr(F, "__dask_graph__"):
             from firmlib import _dask
 
+            if groups is not None:
+                raise ValueError("groups need chunks in memory, but F is one of dask")
             self.__dict__ = _dask.fitted(self, F, s, sample_weight).__dict__
             return self
         table = Table(F, "F", at_least=0).with_categorical(self.categorical)
@@ -226,14 +228,34 @@ class StreamingFirm:
         s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
-            table = table.of_rows(keep)
+            table_of_all, table = table, table.of_rows(keep)
             names, functions = zip(*resolve(self.features, table), strict=True)
             names = self._checked_names(table, names)
             columns = (
                 self._column(name, f, table) for name, f in zip(names, functions, strict=True)
             )
-            self._take(Chunk(columns, s, w), names)
+            labels, unit = self._labels, None
+            if groups is not None and self.rows == "sample":
+                labels, unit = self._checked_units(groups, table_of_all, keep)
+            self._take(Chunk(columns, s, w, unit), names)
+            self._labels = labels
         return self
+
+    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[Any, np.ndarray]:
+        """Return the labels of units and the unit of each row; none was in the chunk before."""
+        if not self.keep or self.missing == "drop":
+            raise ValueError(
+                f"groups of a stream need keep=True and missing='level' or 'raise', but keep="
+                f"{self.keep} and missing={self.missing!r}"
+            )
+        labels, unit = units(groups, table, keep)
+        again = np.intersect1d(labels, self._labels)
+        if len(again):
+            raise ValueError(
+                f"groups={again.tolist()[0]!r} was in the chunk before, too; expected all rows of "
+                "a unit in one chunk"
+            )
+        return labels, unit
 
     def _scores(self, s: Any, table: Table) -> np.ndarray:
         if not is_model(s):
@@ -316,7 +338,8 @@ class StreamingFirm:
         """
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in ("method", "rows", "weight_type", "missing", "categorical", "standardize"):
+        same = ("method", "rows", "weight_type", "missing", "categorical", "standardize", "keep")
+        for option in same:
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
@@ -334,30 +357,26 @@ class StreamingFirm:
             if self._waiting:
                 self._take(Chunk.of(self._names, self._waiting), self._names)
         check_same(self._bins, other._bins)
-        self._add(other._statistics)
+        self._statistics = both(self._statistics, other._statistics)
+        self._apart = each_of(self._apart, other._apart)
         return self
 
     def result(self) -> FirmResult:
         """Return the importances of what was seen so far, as `firm` does; more may follow."""
-        now, names = self._current(), self._names or []
-        kind = self.weight_type
-        if kind == "auto":
-            kind = "count" if now.whole else "sampling"
-        now = now.needed(kind)
-        scores = now.scores()
-        if kind == "count":
-            check_weight_type(kind, scores.w, self.rows, self.method)
-        elif self.standardize:
-            raise ValueError(
-                "standardize=True with weights of sampling needs all rows at once; expected False, "
-                "or firm on a table in memory (result.standardized has the importances)"
-            )
-        sd = scores.sd(self.rows)
-        if self.standardize and sd > 0:
-            now, sd = now.divided(sd), 1.0
-        tallies = [self._tally(name, f) for name, f in zip(names, now.features, strict=True)]
+        total, names = self._current(), self._names or []
+        now, kind, sd, tallies = self._tallies(total)
         kinds, missing = zip(*map(describe, tallies), strict=True)
         response = self._response or Response(np.empty(0), "values")
+        apart = self._apart
+        if self.keep and self._waiting:
+            apart = self._summed_apart(Chunk.of(names, self._waiting), total, 0)
+        kept = Jackknife(apart, copy.copy(self)._variance) if self.keep else None
+        if kept is not None and now.total is not None:
+            moves = kept.influences(range(len(names)), names)[0] * now.weight
+            tallies = [
+                one._replace(influence=Influence(S, 0.0, 2 * S**2 / kept.df, True))
+                for one, S in zip(tallies, (moves**2).sum(axis=0), strict=True)
+            ]
         return make_result(
             summarize(tallies, self.rows),
             sd,
@@ -372,31 +391,8 @@ class StreamingFirm:
             weight_type=kind,
             response=response.method,
             target=response.target,
+            kept=kept,
         )
-
-    def _tally(self, name: str, feature: FeatureSums) -> Tally:
-        """Return the sums in those bins of a feature that have rows."""
-        feature.warn(name)
-        w, dropped = feature.sums.w, 0.0
-        taken: Any = w > 0
-        if self.missing == "drop":
-            taken[-1], dropped = False, float(w[-1])
-        count = np.count_nonzero(taken)
-        if count == len(w) - 1 and not taken[-1]:
-            taken = slice(count)  # as a rule all but missing values; need no copy
-        if not count:
-            raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
-        bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
-        sums = feature.sums.each(lambda a: a[taken])
-        known = sums.wrrrr is not None
-        found = Tally(
-            bins, sums, influence=standardized_influence(sums) if known else None, dropped=dropped
-        )
-        try:
-            found.check(self.rows)
-        except ValueError as error:
-            raise ValueError(f"feature {name!r}: {error}") from error
-        return found
 
     def _checked_names(self, table: Table, names: Sequence[str] | None) -> list[str]:
         """Return the names of the features of a chunk, the same in all; of no rows, the columns."""
@@ -411,72 +407,6 @@ class StreamingFirm:
         if table.is_frame and not same and list(names) != self._names:
             raise ValueError(f"F has the columns {list(names)}, expected {self._names}")
         return self._names
-
-    def _take(self, chunk: Chunk, names: list[str]) -> None:
-        """Gather rows until they are enough to find bins from, and sum them up from then on."""
-        if self._bins is None:
-            if self._n_waiting + len(chunk.s) < self.first_rows:
-                self._waiting, self._names = (*self._waiting, chunk.copied()), names
-                self._n_waiting += len(chunk.s)
-                return
-            if self._waiting:
-                chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
-        self._add(self._summed(chunk, names))
-        self._names, self._waiting, self._n_waiting = names, (), 0
-        if self._bins is None and self._statistics is not None:
-            starts = (feature.start for feature in self._statistics.features)
-            self._bins = dict(zip(names, starts, strict=True))
-
-    def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
-        constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
-        mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
-        sample, seen = self.rows == "sample", self._statistics.n if self._statistics else 0
-        scores = Scores.of(
-            chunk.s,
-            chunk.w,
-            float(mean),
-            sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
-            fine=sample and seen + len(chunk.s) < FINE,
-            powers=sample and self.standardize,
-        )
-        whole = not (chunk.w % 1).any()
-        features = [
-            self._one(j, name, column, scores, whole)
-            for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
-        ]
-        return Statistics(names, scores.mean, len(chunk.s), features, whole)
-
-    def _one(self, j: int, name: str, column: Column, scores: Scores, whole: bool) -> FeatureSums:
-        """Sum up a feature in its bins, which are found here if there are none yet."""
-        limit = np.inf if self.method == "discrete" else MAX_LEVELS
-        if self._statistics is not None:
-            return self._statistics.features[j].of(name, column, scores)
-        if self._bins is not None:
-            return FeatureSums.empty(self._bins[name], limit).of(name, column, scores)
-        f, of_values = scores.of_column(column)
-        start, index = of_values.find_bins(
-            f,
-            counts=self.weight_type != "sampling" and whole,
-            method=self.method,
-            rows=self.rows,
-            n_bins=self.n_bins,
-            scale=column.scale,
-        )
-        empty = FeatureSums.empty(start, limit)
-        return empty._replace(sums=tally(index, empty.bins, of_values, f))
-
-    def _add(self, more: Statistics | None) -> None:
-        if self._statistics is None or more is None:
-            self._statistics = self._statistics or more
-        else:
-            self._statistics = self._statistics.merged(more)
-
-    def _current(self) -> Statistics:
-        if self._statistics is not None:
-            return self._statistics
-        if not self._waiting or self._names is None:
-            raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._summed(Chunk.of(self._names, self._waiting), self._names)
 
     def sampled(self, F: Any, parts: int) -> Self:
         """Return one that has seen a few random rows of a chunk `F`, one of so many `parts`."""
@@ -494,12 +424,6 @@ class StreamingFirm:
             total.merge(other)
         if total._names is not None:
             self._names, self._bins = total._names, total.bins
-
-    def emptied(self) -> Self:
-        """Return one that has seen no rows, with the same bins."""
-        other = copy.copy(self)
-        other._waiting, other._n_waiting, other._statistics = (), 0, None
-        return other
 
 
 _NO_GROUPS = "groups, pairs and ready values need all rows at once; use firm on a table in memory"

@@ -159,9 +159,234 @@ def test_what_keeps_no_rows_says_so():
     for result in (firm(s, X, keep=False), StreamingFirm().partial_fit(X, s).result()):
         with pytest.raises(ValueError, match="the result keeps no rows"):
             result.ranks()
+        with pytest.raises(ValueError, match="the result keeps no rows"):
+            result.to_frame(ranks=True)
+    few = StreamingFirm(keep=True).partial_fit(X[:24], s[:24]).result()
+    with pytest.raises(ValueError, match="comparisons of a stream need at least 25 rows"):
+        few.ranks()
     group = firm(s, X, {"a": 0, "g": [1, 2]})
     with pytest.raises(ValueError, match="feature 'g' cannot be compared"):
         group.compare("a", "g")
+
+
+def stream_of(X, s, parts=7, **options):
+    stream = StreamingFirm(first_rows=100, keep=True, **options)
+    for rows in np.array_split(np.arange(len(s)), parts):
+        stream.partial_fit(X[rows], s[rows])
+    return stream
+
+
+def left_out(X, s, bins):
+    """V of a stream without every 25th row, from the first, the second, ... on."""
+    kept = [np.arange(len(s)) % 25 != k for k in range(25)]
+    parts = [StreamingFirm(bins=bins).partial_fit(X[rows], s[rows]) for rows in kept]
+    return np.array([part.result().variance for part in parts])
+
+
+def test_a_stream_is_compared_by_leaving_out_groups_of_rows():
+    X, s = correlated(np.random.default_rng(15), 1000)
+    X[:, 3] = np.round(2 * X[:, 3])  # levels, of which some come late
+    stream = stream_of(X, s)
+    V = left_out(X, s, stream.bins)
+    result = stream.result()
+    found = result.compare("x0", "x2").iloc[0]
+    error = np.sqrt(24 / 25 * ((V[:, 0] - V[:, 2] - (V[:, 0] - V[:, 2]).mean()) ** 2).sum())
+    Q = np.abs(result.importances)
+    np.testing.assert_allclose(found["standard_error"], error / (Q[0] + Q[2]), rtol=1e-8)
+    p = 2 * stats.t.sf(abs(result.variance[0] - result.variance[2]) / error, 24)
+    np.testing.assert_allclose(found["pvalue"], p, rtol=1e-6)
+    whole = firm(s, X).compare("x0", "x2").iloc[0]
+    np.testing.assert_allclose(found["standard_error"], whole["standard_error"], rtol=0.5)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_parts_of_a_stream_that_are_compared_merge(waiting):
+    X, s = correlated(np.random.default_rng(16), 1000)
+    one = StreamingFirm(keep=True, first_rows=5000 if waiting else 100)
+    one.partial_fit(X[:500], s[:500])
+    other = StreamingFirm(keep=True, bins=None if waiting else one.bins, first_rows=5000)
+    other.partial_fit(X[500:], s[500:])
+    together = StreamingFirm(keep=True, bins=None if waiting else one.bins, first_rows=5000)
+    expected = together.partial_fit(X, s).result().compare()
+    np.testing.assert_allclose(one.merge(other).result().compare(), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="other has keep=False, expected True"):
+        one.merge(StreamingFirm().partial_fit(X, s))
+
+
+def test_two_streams_over_the_same_rows_can_be_paired():
+    rng = np.random.default_rng(17)
+    X, s = correlated(rng, 1000)
+    one, two = (stream_of(X, t).result() for t in (s, s + 0.05 * rng.normal(size=1000)))
+    same, apart = firmlib.compare(one, two, paired=True), firmlib.compare(one, two)
+    assert (same["standard_error"] < 0.5 * apart["standard_error"])[:3].all()
+    with pytest.raises(ValueError, match="paired=True needs units of both alike"):
+        firmlib.compare(one, firm(s, X), paired=True)
+
+
+def in_units(rng, n_units=100, size=5):
+    """Rows of units that share their noise; x0 varies within them, the null x1 does not."""
+    unit = np.repeat(np.arange(n_units), size)
+    u = rng.normal(size=(n_units, 2))[unit]
+    X = np.column_stack([rng.normal(size=len(unit)), u[:, 1]])
+    return X, X[:, 0] + u[:, 0], unit
+
+
+def stream_of_units(X, s, unit, **options):
+    stream = StreamingFirm(keep=True, **options)
+    for some in np.array_split(np.unique(unit), 4):
+        rows = np.isin(unit, some)
+        stream.partial_fit(X[rows], s[rows], groups=[f"unit {u}" for u in unit[rows]])
+    return stream
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("first_rows", [10, 10_000])
+def test_a_stream_of_units_has_the_variance_of_the_batch(first_rows, weights):
+    rng = np.random.default_rng(24)
+    X, s, unit = in_units(rng)
+    X = np.round(X)  # levels, so that the bins are the same
+    w = rng.exponential(size=len(s)) if weights else np.ones(len(s))
+    stream = StreamingFirm(keep=True, first_rows=first_rows, method="discrete")
+    for rows in np.split(np.arange(len(s)), 4):
+        stream.partial_fit(X[rows], s[rows], w[rows], groups=unit[rows])
+    batch = firm(s, X, sample_weight=w, groups=unit, method="discrete")
+    found = stream.result()
+    np.testing.assert_allclose(found.variance, batch.variance, rtol=1e-9)
+    np.testing.assert_allclose(found.standard_error[0], batch.standard_error[0], rtol=0.4)
+    assert found.estimate.wobble[0] == pytest.approx(1 / 24)
+    assert found.compare("x0", "x1").pvalue.iloc[0] < 0.01
+
+
+def test_parts_of_a_stream_of_units_merge():
+    X, s, unit = in_units(np.random.default_rng(25))
+    whole = stream_of_units(X, s, unit, first_rows=100)
+    left, right = (
+        stream_of_units(X[rows], s[rows], unit[rows], bins=whole.bins)
+        for rows in (unit < 50, unit >= 50)
+    )
+    together = left.merge(right).result()
+    np.testing.assert_allclose(together.variance, whole.result().variance, rtol=1e-9)
+    alone = StreamingFirm(keep=True, bins=whole.bins).partial_fit(X, s)
+    with pytest.raises(ValueError, match="groups came with some of the rows"):
+        left.merge(alone)
+
+
+def test_units_of_a_stream_that_cannot_be_told_are_refused():
+    import dask.array as da
+
+    X, s, unit = in_units(np.random.default_rng(26))
+    stream = StreamingFirm(keep=True).partial_fit(X[:203], s[:203], groups=unit[:203])
+    before = stream.result().variance
+    with pytest.raises(ValueError, match="groups=40 was in the chunk before, too"):
+        stream.partial_fit(X[203:], s[203:], groups=unit[203:])
+    np.testing.assert_array_equal(stream.result().variance, before)
+    with pytest.raises(ValueError, match="groups came with some of the rows"):
+        stream.partial_fit(X[203:], s[203:]).result()
+    with pytest.raises(ValueError, match="groups of a stream need keep=True"):
+        StreamingFirm().partial_fit(X, s, groups=unit)
+    with pytest.raises(ValueError, match="missing='drop'"):
+        StreamingFirm(keep=True, missing="drop").partial_fit(X, s, groups=unit)
+    with pytest.raises(ValueError, match=r"groups has shape \(3,\)|groups has 3"):
+        StreamingFirm(keep=True).partial_fit(X, s, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="groups need chunks in memory"):
+        StreamingFirm(keep=True).partial_fit(da.from_array(X), s, groups=unit)
+
+
+@pytest.mark.slow
+def test_a_stream_of_units_keeps_the_size_of_the_test_and_covers():
+    rng, rejected, covered = np.random.default_rng(27), 0, 0
+    for _ in range(200):
+        result = stream_of_units(*in_units(rng), first_rows=200).result()
+        rejected += result.pvalues[1] < 0.05
+        covered += result.ci_low[0] <= 1 <= result.ci_high[0]
+    assert rejected <= 20  # of 10 expected
+    assert covered >= 180  # of 190 expected
+
+
+@pytest.mark.slow
+def test_differences_of_streams_keep_their_size():
+    rng, told = np.random.default_rng(18), 0
+    for _ in range(200):
+        X, s = correlated(rng)
+        told += stream_of(X, s, 2).result().compare("x0", "x1").pvalue.iloc[0] < 0.05
+    assert told <= 20  # of 10 expected
+
+
+def test_ranks_are_columns_and_brackets_when_asked_for():
+    X, s = correlated(np.random.default_rng(19))
+    result = firm(s, X, confidence_level=0.9)
+    table = result.to_frame(ranks=True)
+    assert list(table.columns[-3:]) == ["rank", "best", "worst"]
+    np.testing.assert_array_equal(table[["rank", "best", "worst"]], result.ranks(0.9))
+    assert "rank" not in result.to_frame()
+    drawn = result.plot(ranks=True, n=3)
+    beside = next(ax for ax in drawn.figure_.axes if ax is not drawn.ax_)
+    (bracket,) = beside.collections
+    ends = np.array([path[:, 0] for path in bracket.get_segments()])
+    np.testing.assert_array_equal(ends, table[["best", "worst"]].head(3))
+    heights = [path[0, 1] for path in bracket.get_segments()]
+    bars = [bar.get_y() + bar.get_height() / 2 for bar in drawn.ax_.patches]
+    np.testing.assert_allclose(heights, bars[::-1])
+    assert [label.get_text() for label in drawn.ax_.get_yticklabels()] == list(table.index[2::-1])
+
+
+@pytest.mark.parametrize("kind", ["sample", "population", "stream", "heavy"])
+def test_a_report_is_one_file(tmp_path, kind):
+    X, s = correlated(np.random.default_rng(20))
+    said = "The data allow each feature"
+    if kind == "heavy":
+        result, said = firm(np.exp(3 * X[:, 0]), X), "Fewer than ten rows decide"
+    elif kind == "stream":
+        result, said = StreamingFirm().partial_fit(X, s).result(), "How sure the order is remains"
+    elif kind == "population":
+        result, said = firm(s, X, rows="population"), "The rows are the whole distribution"
+    else:
+        result = firm(s, X, feature_names=["<a>", "b", "c", "d"])
+    path = tmp_path / "out.html"
+    path.write_text("older")
+    result.report(path)
+    page = path.read_text()
+    assert said in page
+    assert page.count("<img ") == page.count("data:image/png;base64,") == 2
+    assert page.count("<tr>") >= len(result)
+    assert "<a>" not in page
+    assert [p.name for p in tmp_path.iterdir()] == ["out.html"]
+
+
+def test_units_whose_feature_is_constant_are_tested_in_merged_bins():
+    """A trend over units stands out as it does in one row per unit, the mean of the unit."""
+    rng = np.random.default_rng(21)
+    unit = np.repeat(np.arange(100), 4)
+    f = rng.normal(size=100)
+    mean = 0.3 * f + rng.normal(size=100)
+    found = firm(mean[unit], f[unit][:, None], groups=unit)
+    np.testing.assert_allclose(found.pvalues, firm(mean, f[:, None]).pvalues, rtol=1e-8)
+
+
+def test_bins_are_as_many_as_units_allow():
+    rng = np.random.default_rng(22)
+    unit = np.repeat(np.arange(40), 10)
+    X = np.column_stack([rng.normal(size=400), rng.normal(size=40)[unit]])
+    result = firm(X[:, 0] + rng.normal(size=400), X, groups=unit)
+    free, bound = (len(result.curves[name].t) for name in ("x0", "x1"))
+    assert free >= 15  # of sqrt(400)
+    assert bound == 6  # sqrt(40)
+
+
+def test_few_units_make_intervals_wider():
+    """With the degrees of freedom 2 (sum of squares)^2 / sum of fourth powers, as t quantiles."""
+    rng = np.random.default_rng(23)
+    unit = np.repeat(np.arange(10), 20)
+    x = rng.normal(size=200)
+    s = x + rng.normal(size=10)[unit]
+    estimate = firm(s, x[:, None], groups=unit).estimate
+    assert 1 / 20 <= estimate.wobble[0] <= 1 / 2
+    low, high = estimate.interval(0.95)
+    from dataclasses import replace
+
+    narrow = replace(estimate, wobble=np.zeros(1)).interval(0.95)
+    assert low < narrow[0]
+    assert high > narrow[1]
 
 
 def test_pvalues_adjusted_and_simultaneous_intervals():

@@ -1,8 +1,11 @@
 """Where notebooks write, and how: a file appears whole or not at all."""
 
 import os
-import secrets
 from pathlib import Path
+
+from firmlib._atomic import write_atomic
+
+__all__ = ["ROOT", "output_dir", "write_atomic"]
 
 ROOT = Path(__file__).resolve().parents[2]
 """The compendium's folder, if firmlib runs from a checkout."""
@@ -18,16 +21,3 @@ def output_dir() -> Path:
     checkout = (ROOT / "notebooks").is_dir() and (ROOT / "pyproject.toml").is_file()
     start = ROOT if checkout else Path.cwd()
     return Path(os.environ.get("FIRMLIB_OUTPUT") or start / "build" / "scratch")
-
-
-def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write `content` to `path` by way of a temporary file beside it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
