@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import copy
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -31,16 +29,16 @@ from firmlib._data import (
     WEIGHT_TYPES,
     check_rows,
     check_scores,
-    check_weight_type,
     describe,
     units,
 )
+from firmlib._gather import Gatherer, both, each_of
 from firmlib._inference import Influence
-from firmlib._moments import FINE, Scores, Tally, standardized_influence, summarize, tally
-from firmlib._paired import GROUPS, Jackknife
+from firmlib._moments import summarize
+from firmlib._paired import Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
-from firmlib._sums import Chunk, FeatureSums, Statistics, check_bins, check_same
+from firmlib._sums import Chunk, check_bins, check_same
 from firmlib._table import Table
 from firmlib.features import Group, Pairs, Place, Values
 from firmlib.result import FirmResult, make_result
@@ -49,11 +47,9 @@ from firmlib.scores import Response, Score, is_model, respond
 __all__ = ["StreamingFirm"]
 
 METHODS = ("auto", "discrete", "binned")
-MAX_LEVELS = 1024
-"""Levels up to which those that appear later get bins of their own, if method="auto"."""
 
 
-class StreamingFirm:
+class StreamingFirm(Gatherer):
     """`firm` in one pass over chunks of rows, in memory that does not grow with their number.
 
     Chunks may have any size, down to one row, and any order; parts computed apart, by other
@@ -171,31 +167,13 @@ class StreamingFirm:
             confidence_level,
             first_rows,
         )
-        self._names: list[str] | None = None
-        self._bins: dict[str, Bins] | None = None
-        self._waiting: tuple[Chunk, ...] = ()  # rows seen before there were bins
-        self._n_waiting = 0
-        self._statistics: Statistics | None = None
-        self.keep, self._apart = keep, ()
+        self.keep = keep
         self._labels: Any = ()  # of the units in the last chunk
         if bins is not None:
             self._bins = check_bins(bins, method)
             self._names = check_names(list(bins), feature_names)
             if self._names != list(bins):
                 raise ValueError(f"feature_names={self._names} must be those of bins, {list(bins)}")
-
-    @property
-    def has_bins(self) -> bool:
-        """Whether bins were given, or found from enough rows."""
-        return self._bins is not None
-
-    @property
-    def bins(self) -> dict[str, Bins]:
-        """The bins of each feature, without levels that came later; for `bins` of other parts."""
-        if self._bins is not None:
-            return dict(self._bins)
-        features = self._current().features
-        return {k: v.start for k, v in zip(self._names or (), features, strict=True)}
 
     def partial_fit(
         self,
@@ -379,8 +357,8 @@ class StreamingFirm:
             if self._waiting:
                 self._take(Chunk.of(self._names, self._waiting), self._names)
         check_same(self._bins, other._bins)
-        self._statistics = _both(self._statistics, other._statistics)
-        self._apart = _each(self._apart, other._apart)
+        self._statistics = both(self._statistics, other._statistics)
+        self._apart = each_of(self._apart, other._apart)
         return self
 
     def result(self) -> FirmResult:
@@ -416,57 +394,6 @@ class StreamingFirm:
             kept=kept,
         )
 
-    def _tallies(self, total: Statistics) -> tuple[Statistics, str, float, list[Tally]]:
-        """Return what is needed of the sums, the kind of weights, sd(s) and the sums in bins."""
-        kind = self.weight_type
-        if kind == "auto":
-            kind = "count" if total.whole else "sampling"
-        now = total.needed(kind)
-        scores = now.scores()
-        if kind == "count":
-            check_weight_type(kind, scores.w, self.rows, self.method)
-        elif self.standardize:
-            raise ValueError(
-                "standardize=True with weights of sampling needs all rows at once; expected False, "
-                "or firm on a table in memory (result.standardized has the importances)"
-            )
-        sd = scores.sd(self.rows)
-        if self.standardize and sd > 0:
-            now, sd = now.divided(sd), 1.0
-        pairs = zip(self._names or [], now.features, strict=True)
-        found = [self._tally(name, f)._replace(total=now.total) for name, f in pairs]
-        return now, kind, sd, found
-
-    def _variance(self, part: Statistics) -> np.ndarray:
-        """Return the variance of q_f of each feature in some of the rows."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said once, of all rows
-            return summarize(self._tallies(part)[-1], self.rows).variance
-
-    def _tally(self, name: str, feature: FeatureSums) -> Tally:
-        """Return the sums in those bins of a feature that have rows."""
-        feature.warn(name)
-        w, dropped = feature.sums.w, 0.0
-        taken: Any = w > 0
-        if self.missing == "drop":
-            taken[-1], dropped = False, float(w[-1])
-        count = np.count_nonzero(taken)
-        if count == len(w) - 1 and not taken[-1]:
-            taken = slice(count)  # as a rule all but missing values; need no copy
-        if not count:
-            raise ValueError(f"feature {name!r} is missing in all rows; missing='drop' leaves none")
-        bins = Bins(feature.bins.first[taken], feature.bins.method, scale=feature.bins.scale)
-        sums = feature.sums.each(lambda a: a[taken])
-        known = sums.wrrrr is not None
-        found = Tally(
-            bins, sums, influence=standardized_influence(sums) if known else None, dropped=dropped
-        )
-        try:
-            found.check(self.rows)
-        except ValueError as error:
-            raise ValueError(f"feature {name!r}: {error}") from error
-        return found
-
     def _checked_names(self, table: Table, names: Sequence[str] | None) -> list[str]:
         """Return the names of the features of a chunk, the same in all; of no rows, the columns."""
         names = table.names if self.features is None or names is None else names
@@ -480,85 +407,6 @@ class StreamingFirm:
         if table.is_frame and not same and list(names) != self._names:
             raise ValueError(f"F has the columns {list(names)}, expected {self._names}")
         return self._names
-
-    def _take(self, chunk: Chunk, names: list[str]) -> None:
-        """Gather rows until they are enough to find bins from, and sum them up from then on."""
-        if self._bins is None:
-            if self._n_waiting + len(chunk.s) < self.first_rows:
-                self._waiting, self._names = (*self._waiting, chunk.copied()), names
-                self._n_waiting += len(chunk.s)
-                return
-            if self._waiting:
-                chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
-        chunk = chunk.listed() if self.keep else chunk
-        seen, more = self._statistics.n if self._statistics else 0, self._summed(chunk, names)
-        total = _both(self._statistics, more)
-        if self.keep:
-            self._apart = _each(self._apart, self._summed_apart(chunk, total, seen))
-        self._statistics = total
-        self._names, self._waiting, self._n_waiting = names, (), 0
-        if self._bins is None and self._statistics is not None:
-            starts = (feature.start for feature in self._statistics.features)
-            self._bins = dict(zip(names, starts, strict=True))
-
-    def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
-        constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
-        mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
-        sample, seen = self.rows == "sample", self._statistics.n if self._statistics else 0
-        scores = Scores.of(
-            chunk.s,
-            chunk.w,
-            float(mean),
-            sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
-            unit=chunk.unit,
-            fine=sample and seen + len(chunk.s) < FINE,
-            powers=sample and self.standardize,
-        )
-        whole = not (chunk.w % 1).any()
-        features = [
-            self._one(j, name, column, scores, whole)
-            for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
-        ]
-        total = None if chunk.unit is None else scores.total
-        return Statistics(names, scores.mean, len(chunk.s), features, whole, total)
-
-    def _one(self, j: int, name: str, column: Column, scores: Scores, whole: bool) -> FeatureSums:
-        """Sum up a feature in its bins, which are found here if there are none yet."""
-        limit = np.inf if self.method == "discrete" else MAX_LEVELS
-        if self._statistics is not None:
-            return self._statistics.features[j].of(name, column, scores)
-        if self._bins is not None:
-            return FeatureSums.empty(self._bins[name], limit).of(name, column, scores)
-        f, of_values = scores.of_column(column)
-        start, index = of_values.find_bins(
-            f,
-            counts=self.weight_type != "sampling" and whole,
-            method=self.method,
-            rows=self.rows,
-            n_bins=self.n_bins,
-            scale=column.scale,
-        )
-        if scores.unit is not None:  # whole units lie beyond the range by chance
-            start = replace(start, n=float(scores.unit.max() + 1))
-        empty = FeatureSums.empty(start, limit)
-        return empty._replace(sums=tally(index, empty.bins, of_values, f))
-
-    def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
-        """Return the sums of 25 groups of rows in the bins of `total`; so many were seen before."""
-        other, unit = copy.copy(self), chunk.unit
-        group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
-        other._statistics = total
-        here = (group == k for k in range(GROUPS))
-        return tuple(
-            other._summed(chunk.taken(k), list(total.names)) if k.any() else None for k in here
-        )
-
-    def _current(self) -> Statistics:
-        if self._statistics is not None:
-            return self._statistics
-        if not self._waiting or self._names is None:
-            raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._summed(Chunk.of(self._names, self._waiting), self._names)
 
     def sampled(self, F: Any, parts: int) -> Self:
         """Return one that has seen a few random rows of a chunk `F`, one of so many `parts`."""
@@ -576,20 +424,6 @@ class StreamingFirm:
             total.merge(other)
         if total._names is not None:
             self._names, self._bins = total._names, total.bins
-
-    def emptied(self) -> Self:
-        """Return one that has seen no rows, with the same bins."""
-        other = copy.copy(self)
-        other._waiting, other._n_waiting, other._statistics, other._apart = (), 0, None, ()
-        return other
-
-
-def _both(one: Statistics | None, other: Statistics | None) -> Any:
-    return one.merged(other) if one is not None and other is not None else one or other
-
-
-def _each(some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(map(_both, some, others)) if some and others else some or others
 
 
 _NO_GROUPS = "groups, pairs and ready values need all rows at once; use firm on a table in memory"

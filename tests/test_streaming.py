@@ -19,7 +19,7 @@ from scipy import sparse
 
 from firmlib import StreamingFirm, firm
 from firmlib._bins import Bins
-from firmlib.streaming import MAX_LEVELS
+from firmlib._gather import MAX_LEVELS
 
 rng = np.random.default_rng(11)
 N = 3000
