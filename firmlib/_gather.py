@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -110,6 +111,8 @@ class Gatherer:
             n_bins=self.n_bins,
             scale=column.scale,
         )
+        if scores.unit is not None:  # whole units lie beyond the range by chance
+            start = replace(start, n=float(scores.unit.max() + 1))
         empty = FeatureSums.empty(start, limit)
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
