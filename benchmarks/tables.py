@@ -58,7 +58,11 @@ def models() -> dict[str, object]:
         from catboost import CatBoostClassifier
 
         found["CatBoost"] = CatBoostClassifier(
-            n_estimators=1000, cat_features=["carrier", "origin", "dest"], thread_count=1, verbose=0
+            allow_writing_files=False,
+            n_estimators=1000,
+            cat_features=["carrier", "origin", "dest"],
+            thread_count=1,
+            verbose=0,
         )
     except ImportError:
         print("CatBoost is not installed")

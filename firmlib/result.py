@@ -394,7 +394,7 @@ class FirmResult:
         table: Any = self.to_frame()[["importance", "ci_low", "ci_high", "pvalue"]]
         lines = table.head(_SHOWN).to_string(float_format="{:.3g}".format, na_rep="")
         more = f"\n… and {len(self) - _SHOWN} more: see to_frame()" * (len(self) > _SHOWN)
-        return f"FirmResult: {self._head()}\n{lines}{more}"
+        return f"{type(self).__name__}: {self._head()}\n{lines}{more}"
 
     def _repr_html_(self) -> str:
         """Show the largest importances as a table in a notebook."""
