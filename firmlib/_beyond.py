@@ -19,7 +19,7 @@ from scipy import special
 
 from firmlib._inference import Estimate, cauchy, uncertainty
 from firmlib._rounding import EMPTY
-from firmlib._spread import Sums, _noise
+from firmlib._spread import Sums, bin_noise
 
 
 class Cells(NamedTuple):
@@ -56,7 +56,7 @@ def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
         return {"variance": signal / W, "error": 0.0}, np.nan
     _, wwr, wwrr = sums.pairs
     mean = sums.wr / np.maximum(w, EMPTY)
-    _, u, n = _noise(sums, mean, wwr, wwrr)
+    _, u, n = bin_noise(sums, mean, wwr, wwrr)
     share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
     left, within = 1 - share, np.maximum(n - 1, 0).sum()
     if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import special
 
-from firmlib._rounding import EMPTY
+from firmlib._rounding import EMPTY, ROUNDING
 
 SHARE, ROWS_THAT_DECIDE = 0.25, 10  # a note says where so few rows have that share of the error
 _UNSURE = 0.99  # p-values beyond it would outweigh others when combined
@@ -62,7 +62,7 @@ class Estimate:
         With `comparisons`, all of so many intervals hold together (Bonferroni).
         """
         alpha = (1 - confidence_level) / comparisons
-        df = 1 / np.maximum(self.wobble, 1e-12)
+        df = 1 / np.maximum(self.wobble, ROUNDING)
         z = special.stdtrit(df, 1 - alpha / 2)
         V, a = self.variance, self.slope
         half = z * np.sqrt(a * np.maximum(V, 0) + self.rest + z**2 * a**2 / 4)

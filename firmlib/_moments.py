@@ -151,9 +151,10 @@ class Scores:
         if self.count is None and self.alike:
             options["alike"] = True
         if self.unit is not None:
-            z = f.argsort(kind="stable").argsort() - (len(f) - 1) / 2
-            alike = self.squares(z) / ((w * z) ** 2).sum()
-            n = int(np.clip(len(f) / alike, self.unit.max() + 1, len(f)))
+            ranked = np.sort(f)
+            z = ranked.searchsorted(f) + ranked.searchsorted(f, side="right") - float(len(f))
+            alike = self.squares(z) / max(((w * z) ** 2).sum(), EMPTY)
+            n = int(np.clip(len(f) / max(alike, EMPTY), self.unit.max() + 1, len(f)))
         elif not (self.parts.ww is None if counts is None else counts):  # their scale is arbitrary
             n = len(w) if self.count is None else int(self.count.sum())
         if n is not None:

@@ -145,7 +145,7 @@ def spread(
     if rows == "population":
         return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)
     ww, wwr, wwrr = sums.shifted(-centre).pairs
-    e, u, n = _noise(sums, m, wwr, wwrr)
+    e, u, n = bin_noise(sums, m, wwr, wwrr)
     e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
     total = sums.each(lambda a: a.sum(axis=0)) if total is None else total
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
@@ -177,7 +177,7 @@ def paired_bins(sums: Sums) -> np.ndarray:
     return sums.w**2 > (1 + NUDGE) * sums.ww
 
 
-def _noise(
+def bin_noise(
     sums: Sums, m: np.ndarray, wwr: np.ndarray, wwrr: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return e_b, the unbiased u_b = w_b Var(m_b), and the effective rows w^2 / ww of the bins.
@@ -260,7 +260,7 @@ def _test(
             )
         )
         mean = merged.wr / np.maximum(merged.w, EMPTY)
-        _, noise, rows = _noise(merged, mean, *merged.pairs[1:])
+        _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
         p = brown_forsythe(merged.w, mean, noise, rows)
         use = merges & (bins > K) & ((merged.w > 0).sum(axis=0) > 1)
         found.append(np.where(use, p, np.nan))

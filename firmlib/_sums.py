@@ -54,8 +54,8 @@ class FeatureSums(NamedTuple):
         with np.errstate(over="ignore"):  # far beyond the cells is beyond them
             index = bins.index(f)
             if bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f)):
-                levels, index = np.unique(f, return_inverse=True)  # `merged` unites them
-                bins = _with_missing(Bins(levels, "discrete", scale=scale))
+                bins = self._widened(np.unique(f), scale)
+                index = bins.index(f)
         low, high = np.fmin.reduce(f), np.fmax.reduce(f)
         if self.start.method == "binned" and (low < bins.first[0] or high > bins.last):
             beyond = float(scores.w[bins.outside(f)].sum())

@@ -467,3 +467,15 @@ def test_bad_arguments(options, message):
     X, s = correlated(np.random.default_rng(13))
     with pytest.raises(ValueError, match=message):
         firm(s, X, **options)
+
+
+def test_the_order_of_rows_does_not_matter_to_units_either():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    X = np.maximum(rng.normal(size=(600, 2)) - 0.8, 0)  # most are tied, at 0
+    s = X[:, 0] + rng.normal(size=600)
+    order = rng.permutation(600)
+    one = firm(s, X, groups=groups)
+    other = firm(s[order], X[order], groups=groups[order])
+    np.testing.assert_allclose(one.variance, other.variance, rtol=1e-9)
+    np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-9)

@@ -187,12 +187,12 @@ def test_groups_are_joined_through_others(fetch):
 
 def test_a_changed_source_stops_the_script(fetch):
     with pytest.raises(SystemExit, match=r"genes has sha256 .*, expected abc; nothing was written"):
-        fetch.check("genes", b"other", "abc")
+        fetch.check_sha256("genes", b"other", "abc")
 
 
 def test_the_script_would_write_the_committed_texts(fetch):
     for site in SITES:
-        fetch.check(SPLICE[site].file, table(site).encode(), SPLICE[site].sha256)
+        fetch.check_sha256(SPLICE[site].file, table(site).encode(), SPLICE[site].sha256)
 
 
 def test_the_datasheet_names_every_file_with_its_sum():

@@ -582,3 +582,15 @@ def test_dask_refused(table, message):
 def test_dask_is_imported_only_if_it_is_used():
     code = "import sys, firmlib; firmlib.StreamingFirm().partial_fit([[1]], [2]); "
     subprocess.run([sys.executable, "-c", code + "assert 'dask' not in sys.modules"], check=True)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_many_new_levels_are_binned_however_the_rows_are_cut(parts):
+    rng = np.random.default_rng(0)
+    known = StreamingFirm().partial_fit(rng.integers(0, 3, (500, 1)), rng.normal(size=500)).bins
+    f = rng.permutation(np.arange(3000) // 2)[:, None]
+    stream = StreamingFirm(bins=known)
+    for rows in np.array_split(np.arange(3000), parts):
+        stream.partial_fit(f[rows], np.sin(f[rows, 0]))
+    with pytest.warns(UserWarning, match=f"'x0' has more than {MAX_LEVELS} levels.* had 3"):
+        assert stream.result().methods == ("binned",)
