@@ -1,6 +1,7 @@
 """The built site in a real browser: `make test-browser`."""
 
 import importlib.util
+import io
 import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag
@@ -8,6 +9,8 @@ from urllib.parse import unquote, urldefrag
 import numpy as np
 import pandas as pd
 import pytest
+from axe_core_python.sync_playwright import Axe
+from matplotlib.image import imread
 from sklearn.linear_model import Lasso, Ridge
 
 from firmlib import firm
@@ -69,12 +72,69 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
             screenshot(page, f"phone-{label}")
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+def test_everyone_can_read_it(name, width, scheme, server, open_page):
+    """By axe-core, contrast among its rules; of what a page has often, the first few."""
+    page = open_page(f"{server}/{name}", width=width, scheme=scheme)
+    page.evaluate(
+        """() => {
+            for (const kind of ['mjx-container', '.highlight', 'dl.py', '.cell', '.toctree-l1']) {
+                [...document.querySelectorAll(kind)].slice(5).forEach(e => e.remove());
+            }
+        }"""
+    )
+    found = Axe().run(page, options={"resultTypes": ["violations"]})["violations"]
+    serious = [f for f in found if f["impact"] in ("serious", "critical")]
+    assert [(f["id"], node["html"]) for f in serious for node in f["nodes"]] == []
+
+
+def test_axe_notices(server, open_page):
+    page = open_page(f"{server}/cite.html")
+    page.evaluate("document.querySelector('article p').style.color = '#aaa'")
+    assert "color-contrast" in [f["id"] for f in Axe().run(page)["violations"]]
+
+
 @pytest.mark.parametrize("name", CLOSE_UPS)
 def test_dark_mode_is_dark(name, server, open_page, screenshot):
     page = open_page(f"{server}/{name}.html", scheme="dark")
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert sum(map(int, re.findall(r"\d+", background)[:3])) < 150
     screenshot(page, "dark-" + name.replace("/", "-"))
+
+
+def test_a_figure_has_no_frame_in_the_dark_and_says_what_it_is(server, open_page):
+    page = open_page(f"{server}/notebooks/07_gattaca.html", scheme="dark")
+    figure = page.locator("figure").first
+    figure.scroll_into_view_if_needed()
+    assert len(figure.locator("img").get_attribute("alt")) > 40
+    assert figure.locator("figcaption").inner_text().startswith("Figure 7.1.")
+    pixels = imread(io.BytesIO(figure.locator("img").screenshot()))[..., :3]
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    behind = [int(part) / 255 for part in re.findall(r"\d+", background)[:3]]
+    np.testing.assert_allclose(pixels[3, 3], behind, atol=0.02)
+    assert pixels.max() > 0.8  # the curves and letters are light
+
+
+def test_cells_fold_and_copy(server, open_page):
+    page = open_page(f"{server}/notebooks/03_binary.html")
+    folded = page.locator("details.hide.above-input")
+    assert folded.count() > 5
+    assert not folded.first.locator("pre").is_visible()
+    folded.first.locator("summary").click()
+    assert "require" in folded.first.locator("pre").inner_text()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    folded.first.locator(".copybtn").click()
+    assert "require(" in page.evaluate("navigator.clipboard.readText()")
+    assert page.locator(".output .copybtn").count() == 0
+
+
+def test_tables_are_aligned(server, open_page):
+    page = open_page(f"{server}/notebooks/06_gaussian_svm.html")
+    number, name = page.locator("td.number").first, page.locator("table.dataframe tbody th").first
+    assert number.evaluate("e => getComputedStyle(e).textAlign") == "right"
+    assert name.evaluate("e => getComputedStyle(e).textAlign") == "left"
+    assert page.locator("table.dataframe th mjx-container").count() >= 3
 
 
 class Anchors(HTMLParser):
@@ -139,12 +199,15 @@ def test_claims_and_errata_fit_any_width_with_the_verdict_first_on_a_phone(serve
     assert tops == sorted(tops)
 
 
-def test_search_finds_a_notebook_and_a_function(server, open_page):
-    page = open_page(f"{server}/search.html?q=GATTACA")
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_search_finds_a_notebook_and_a_function(scheme, server, open_page):
+    site = SITE.as_uri() if scheme == "file" else server
+    page = open_page(f"{site}/search.html?q=GATTACA")
     page.wait_for_selector("#search-results li a")
+    page.wait_for_timeout(500)
     links = page.locator("#search-results li a").all()
     assert any("07_gattaca" in link.get_attribute("href") for link in links)
-    page = open_page(f"{server}/search.html?q=motif_importance")
+    page = open_page(f"{site}/search.html?q=motif_importance")
     page.wait_for_selector("#search-results li a[href*='api.html']")
 
 
