@@ -16,7 +16,7 @@ from sklearn.linear_model import Lasso, Ridge
 from firmlib import firm
 from firmlib.datasets import two_gaussians
 from firmlib.normal import firm_linear, firm_taylor
-from firmlib.strings import motif_importance
+from firmlib.strings import encode, motif_importance
 from workflow import ROOT
 from workflow.manifest import makers
 
@@ -236,7 +236,7 @@ def test_explorer_shows_the_motif_where_it_was_planted(open_page, screenshot):
             assert abs(int(peak) - 35) <= 3
     page.fill("#motif", "GATTACA")
     box = page.locator("#plot svg").bounding_box()
-    middle = box["x"] + 52 + (box["width"] - 62) * 40 / 63
+    middle = box["x"] + 56 + (box["width"] - 66) * 40 / 63
     page.mouse.click(middle, box["y"] + 150)
     assert page.inner_text("#best-at") == "40"
     assert page.locator("#best tbody tr").count() == 10
@@ -247,6 +247,70 @@ def test_explorer_shows_the_motif_where_it_was_planted(open_page, screenshot):
     assert "GATTACA" in page.input_value("#motif")
     assert len(page.input_value("#motif")) == 9
     screenshot(page, "explorer-length-9")
+
+
+@pytest.mark.parametrize("motif", ["GATTAC", "ATT", "GATTACA"])
+def test_explorer_has_w_beside_q_and_says_the_values_under_the_pointer(open_page, motif):
+    page = open_page(f"{SITE.as_uri()}/explorer.html#motif={motif}&position=20")
+    assert page.input_value("#position") == "20"
+    weights = explorer_machine().weights_
+    Q = motif_importance(weights, [motif], scale="firm")[0]
+    words = [motif[i : i + 6] for i in range(max(1, len(motif) - 5))]
+    w = np.max(
+        [
+            weights.dense(len(word))[i : i + len(Q), int("".join(map(str, encode([word])[0])), 4)]
+            for i, word in enumerate(words)
+        ],
+        axis=0,
+    )
+    box = page.locator("#plot svg").bounding_box()
+    for j in (0, 33, len(Q) - 1):
+        x = box["x"] + 56 + (box["width"] - 66) * j / (len(Q) - 1)
+        page.mouse.move(x, box["y"] + 100)
+        text = page.inner_text("#values").replace("−", "-")
+        found = re.match(r"At (\d+): Q = (\S+), w = (\S+);", text).groups()
+        assert int(found[0]) == j
+        np.testing.assert_allclose(float(found[1]), Q[j], rtol=0.01, atol=2e-5)
+        np.testing.assert_allclose(float(found[2]), w[j], rtol=0.01, atol=2e-5)
+    page.mouse.move(box["x"] + 10, box["y"] - 50)
+    assert page.inner_text("#values").startswith("At 20:")
+
+
+def test_explorer_keeps_its_state_in_the_address(open_page):
+    page = open_page(f"{SITE.as_uri()}/explorer.html")
+    page.select_option("#machine", "1")
+    page.fill("#motif", "ATTAC")
+    page.fill("#position", "30")
+    assert page.url.endswith("#machine=1&motif=ATTAC&position=30")
+    again = open_page(page.url)
+    for field in ("machine", "motif", "position"):
+        assert again.input_value(f"#{field}") == page.input_value(f"#{field}")
+    assert again.inner_text("#values") == page.inner_text("#values")
+    again.evaluate("location.hash = 'machine=0&motif=GATTACA'")
+    again.wait_for_function("document.getElementById('machine').value === '0'")
+    assert again.input_value("#motif") == "GATTACA"
+
+
+def test_explorer_takes_spaces_and_shows_nothing_old_after_an_error(open_page):
+    page = open_page(f"{SITE.as_uri()}/explorer.html")
+    page.fill("#motif", " GAUU aca ")
+    text = page.inner_text("#message")
+    assert text.startswith("GATTACA is most important")
+    assert "Spaces are left out. U is read as T." in text
+    wrong = [("#motif", "GATTAXA", "not X"), ("#motif", "A" * 21, "this one has 21")]
+    wrong += [("#length", "0", "from 1 to 20"), ("#length", "21", "from 1 to 20")]
+    for field, value, said in wrong:
+        page.fill("#motif", "GATTACA")
+        assert page.locator("#best tbody tr").count() == 10
+        page.fill(field, value)
+        assert said in page.inner_text("#message")
+        assert page.locator("#best tbody tr, #plot svg").count() == 0
+        assert page.inner_text("#values") == ""
+        page.set_viewport_size({"width": 900, "height": 900})  # nothing old is drawn again
+        assert page.locator("#plot svg").count() == 0
+    page.fill("#motif", "GATTACA")
+    page.fill("#position", "99")
+    assert "are 0 to 63" in page.inner_text("#message")
 
 
 def test_explorer_says_what_a_motif_is_and_has_the_unseen_motif(open_page):
