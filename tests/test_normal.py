@@ -22,13 +22,8 @@ from firmlib.normal import (
 
 MEAN = np.array([0.5, -1.0, 0.2])
 COV = np.array([[1.0, 0.6, -0.3], [0.6, 2.0, 0.4], [-0.3, 0.4, 0.5]])
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(200)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(4)
+NODES = np.linspace(-12, 12, 401)  # the trapezoidal rule: its error falls exponentially here
+WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
 
 
 def gaussian(dual_coef, centers, width):
@@ -47,7 +42,7 @@ def conditional(j, t, mean=MEAN, cov=COV):
 
 
 def signed_sd(q, mean, variance):
-    """Sd of q(t), t ~ N(mean, variance), signed by Cov(t, q), by Gauss-Hermite quadrature."""
+    """Sd of q(t), t ~ N(mean, variance), signed by Cov(t, q), by quadrature."""
     t = mean + np.sqrt(variance) * NODES
     values = np.array([q(x) for x in t])
     values = values - WEIGHTS @ values
