@@ -1,6 +1,7 @@
 """Splice sites: what the committed files hold, how they are made, and what bad files give."""
 
 import gzip
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -22,13 +23,14 @@ def fetch():
     return script("fetch_splice")
 
 
+@cache
 def table(site="donor"):
     return gzip.decompress((ROOT / "data" / SPLICE[site].file).read_bytes()).decode()
 
 
 def write(folder, text, site="donor"):
     path = folder / SPLICE[site].file
-    path.write_bytes(text if isinstance(text, bytes) else gzip.compress(text.encode()))
+    path.write_bytes(text if isinstance(text, bytes) else gzip.compress(text.encode(), 1))
     return path
 
 

@@ -1,5 +1,6 @@
 """Sequences as a whole: kernel, machine, weights and POIMs against brute force."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -79,6 +80,7 @@ def backgrounds():
         yield f"markov {order}", Background.markov(initial, transition, L)
 
 
+@cache
 def probabilities(background):
     """Of all sequences, letter by letter from the definition of a Markov chain."""
     p = np.array([background.probability(x, 0) for x in decode(ALL)])
