@@ -149,7 +149,7 @@ def test_product_without_the_matrix(case, normalize, v):
         (50, 70, 8, 10, 0.25),  # hardly a long word twice
         (200, 33, 31, 2, 1.0),  # all the same
         (1, 9, 9, 8, 0.5),
-        (2100, 40, 6, 20, 0.25),  # all words are kept, and mixed in several steps
+        (520, 40, 5, 20, 0.25),  # all words are kept, and mixed in several steps
         (500, 12, 12, 3, 0.5),  # all of up to 4 letters, those found of more
     ],
 )
