@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import isnan
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -85,10 +86,10 @@ class Bins:
     n: float = 0.0
     scale: Scale = NUMBER
 
-    @cached_property
+    @property
     def missing(self) -> bool:
         """Whether the last bin is that of missing values."""
-        return bool(np.isnan(self.first[-1]))
+        return isnan(self.first[-1])
 
     @property
     def nominal(self) -> bool:

@@ -329,9 +329,9 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     for k in np.unique(2 * alike + kinds):
         which = np.flatnonzero(2 * alike + kinds == k)
         some = [tallies[j] for j in which.tolist()]
-        shape = sizes[which].max(), len(which)
-        sums = some[0].sums.each(lambda _: np.zeros(shape))  # noqa: B023
-        first = np.zeros(shape)
+        shape = len(which), sizes[which].max()  # a feature's bins stay together in memory
+        sums = some[0].sums.each(lambda _: np.zeros(shape).T)  # noqa: B023
+        first = np.zeros(shape).T
         for i, one in enumerate(some):
             first[: sizes[which[i]], i] = one.bins.first
             for into, values in zip(sums, one.sums, strict=True):
