@@ -1,7 +1,7 @@
 # The front door. Everything runs in .venv, made here from requirements.lock; nothing but pip's
 # cache is written outside this folder.
 BIN := .venv/bin
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses auto --dist loadscope
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 # Begin with these, so that no core is left alone at the end.
 LONGEST := 07 11 17 18 08 01 09
 PYTHONS := 3.13 3.12 3.11
@@ -26,7 +26,7 @@ export IPYTHONDIR := $(CURDIR)/.venv/ipython
 export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 export PYTHONNOUSERSITE := 1
 export PYTHONUTF8 := 1
-unexport JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
+unexport PYTHONDONTWRITEBYTECODE JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
 .PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-other test-lowest test-cpus test-kill test-slurm test-browser mutants bench lint format lab site dist archive pdf lock clean
 .DEFAULT_GOAL := help
@@ -57,7 +57,7 @@ long = $(foreach n,$(LONGEST),$(wildcard notebooks/$(n)_*.ipynb))
 test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as there are cores
 	@rm -rf build/test
 	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(PYTEST) -o addopts= -o filterwarnings=default \
-	  --no-loadscope-reorder --nbval --nbval-current-env --nbval-sanitize-with=tests/sanitize.cfg \
+	  --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env --nbval-sanitize-with=tests/sanitize.cfg \
 	  --nbval-cell-timeout=300 $(long) $(filter-out $(long),$(wildcard notebooks/*.ipynb))
 	FIRMLIB_FRESH="$(CURDIR)/build/test" $(PYTEST)
 

@@ -1,7 +1,9 @@
 """What the tests share."""
 
+import importlib.util
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,11 +23,58 @@ def pytest_collectstart(collector):
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
+def pytest_sessionfinish(session):
+    """Spare those who need none of hypothesis its last words, for which it would be imported."""
+    if "hypothesis" not in sys.modules and not session.config.getoption("numprocesses", None):
+        session.config.pluginmanager.unregister(name="hypothesispytest")
+
+
 @pytest.fixture(autouse=True)
 def _close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def rng():
+    """The same random numbers in every run."""
+    return np.random.default_rng(3)
+
+
+@pytest.fixture
+def output(tmp_path, monkeypatch):
+    """Where firmlib.compendium writes to."""
+    monkeypatch.setenv("FIRMLIB_OUTPUT", str(tmp_path))
+    return tmp_path
+
+
+def script(name):
+    """The script data/`name`.py, as a module."""
+    path = Path(__file__).parents[1] / "data" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def kernel_by_definition(X, Y, degree, shift, shift_weights):
+    """The weighted degree kernel of codes with shifts, letter by letter."""
+    from firmlib.strings.alphabet import decode  # slow to import; few need it
+
+    def kernel(x, y):
+        total = 0.0
+        for d in range(1, degree + 1):
+            beta = 2 * (degree - d + 1) / (degree * (degree + 1))
+            for i in range(len(x) - d + 1):
+                total += beta * (x[i : i + d] == y[i : i + d])
+                for s in range(1, min(shift, len(x) - d - i) + 1):
+                    delta = 1 / (2 * (s + 1)) if shift_weights == "rase" else 1 / (2 * s)
+                    total += beta * delta * (x[i + s : i + s + d] == y[i : i + d])
+                    total += beta * delta * (x[i : i + d] == y[i + s : i + s + d])
+        return total
+
+    return np.array([[kernel(x, y) for y in decode(Y)] for x in decode(X)])
 
 
 def random_chain(rng, order, length, zeros=False):

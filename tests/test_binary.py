@@ -16,11 +16,6 @@ from firmlib.binary import (
 )
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(2)
-
-
 def definition(s, f, p):
     """Signed Q of an indicator f: +-sd of E[s | f], by sums over all outcomes."""
     p = np.asarray(p) / np.sum(p)

@@ -9,13 +9,8 @@ import sympy
 
 from firmlib.compendium import claims
 
+pytestmark = pytest.mark.usefixtures("output")
 TEXTS = {"finding": "1", "expected": "2"}
-
-
-@pytest.fixture(autouse=True)
-def output(tmp_path, monkeypatch):
-    monkeypatch.setenv("FIRMLIB_OUTPUT", str(tmp_path))
-    return tmp_path
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tomllib
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -56,8 +57,13 @@ def test_sorts_are_stable(notebook):
     assert not [line for line in sorts if 'kind="stable"' not in line]
 
 
-def test_notebooks_carry_no_traces_of_a_run(notebook):
-    assert nbformat.writes(tidy(notebook.copy())) == nbformat.writes(notebook)
+def test_notebooks_carry_no_traces_of_a_run_and_are_folded_alike(notebook):
+    assert nbformat.writes(tidy(deepcopy(notebook))) == nbformat.writes(notebook)
+    folded = [
+        c.source for c in notebook.cells if c.metadata.get("jupyter", {}).get("source_hidden")
+    ]
+    assert all("require(" in s or "import " in s or "claims." in s for s in folded)
+    assert folded[0] == code_cells(notebook)[1].source  # the parameters themselves stay in sight
     assert not re.search(r"/(home|Users|root|tmp)/", nbformat.writes(notebook))
 
 

@@ -84,6 +84,7 @@ def test_sample_variance_is_unbiased_and_the_plug_in_is_not(p, q, sd):
     assert np.mean(plug_in) - truth > 4 * standard_error
 
 
+@pytest.mark.slow
 def test_binned_noise_averages_to_zero():
     rng = np.random.default_rng(8)
     variance = [

@@ -1,24 +1,20 @@
 """Flights: what the committed file holds, how it is made, and what bad files give."""
 
 import gzip
-import importlib.util
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import script
 
 from firmlib._files import FLIGHTS
 from firmlib.datasets import flights
-from workflow import ROOT
 
 
 @pytest.fixture(scope="module")
 def fetch():
     """The script that made the file."""
-    spec = importlib.util.spec_from_file_location("fetch_flights", ROOT / "data/fetch_flights.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("fetch_flights")
 
 
 def test_flights_as_the_datasheet_says():

@@ -68,6 +68,7 @@ def test_units_of_one_row_are_rows():
     np.testing.assert_array_equal(other.ci_high, one.ci_high)
 
 
+@pytest.mark.slow
 def test_sampled_weights_and_units_keep_the_size_of_the_test():
     rng, rejected = np.random.default_rng(2), np.zeros(3)
     for _ in range(200):
@@ -132,6 +133,7 @@ def test_a_difference_is_surer_than_two_intervals():
     assert ((frame["best"] <= frame["rank"]) & (frame["rank"] <= frame["worst"])).all()
 
 
+@pytest.mark.slow
 def test_the_error_of_a_difference_is_its_spread_over_samples():
     rng, found, errors = np.random.default_rng(6), [], []
     for _ in range(200):

@@ -79,6 +79,7 @@ ADDITIVE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADDITIVE)
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_an_additive_score_has_none_whether_inputs_are_correlated_or_not(name, rho):

@@ -1,11 +1,12 @@
 """Splice sites: what the committed files hold, how they are made, and what bad files give."""
 
 import gzip
-import importlib.util
+from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
+from conftest import script
 
 from firmlib import _files
 from firmlib._files import SPLICE
@@ -19,19 +20,17 @@ SITES = sorted(SPLICE)
 @pytest.fixture(scope="module")
 def fetch():
     """The script that made the files."""
-    spec = importlib.util.spec_from_file_location("fetch_splice", ROOT / "data/fetch_splice.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("fetch_splice")
 
 
+@cache
 def table(site="donor"):
     return gzip.decompress((ROOT / "data" / SPLICE[site].file).read_bytes()).decode()
 
 
 def write(folder, text, site="donor"):
     path = folder / SPLICE[site].file
-    path.write_bytes(text if isinstance(text, bytes) else gzip.compress(text.encode()))
+    path.write_bytes(text if isinstance(text, bytes) else gzip.compress(text.encode(), 1))
     return path
 
 

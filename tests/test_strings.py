@@ -1,9 +1,11 @@
 """Sequences as a whole: kernel, machine, weights and POIMs against brute force."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
+from conftest import kernel_by_definition
 
 from firmlib.binary import firm_from_poim
 from firmlib.datasets import gattaca
@@ -24,19 +26,6 @@ L = 6
 ALL = np.array(list(product(range(4), repeat=L)), dtype=np.uint8)
 
 
-def naive_kernel(x, y, degree, shift, delta):
-    total = 0.0
-    for d in range(1, degree + 1):
-        beta = 2 * (degree - d + 1) / (degree * (degree + 1))
-        for i, j in product(range(len(x) - d + 1), repeat=2):
-            if abs(i - j) <= shift and list(x[i : i + d]) == list(y[j : j + d]):
-                total += beta * (1 if i == j else delta(abs(i - j)))
-    return total
-
-
-DELTA = {"rase": lambda s: 1 / (2 * (s + 1)), "shogun": lambda s: 1 / (2 * s)}
-
-
 @pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
 @pytest.mark.parametrize(
     ("length", "degree", "shift"), [(9, 1, 0), (9, 4, 3), (70, 8, 10), (9, 9, 8)]
@@ -45,7 +34,7 @@ def test_kernel_and_its_diagonal(length, degree, shift, shift_weights):
     rng = np.random.default_rng(length + degree)
     X, Y = (rng.integers(0, 2, size=(n, length), dtype=np.uint8) for n in (4, 3))
     options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
-    expected = [[naive_kernel(x, y, degree, shift, DELTA[shift_weights]) for y in Y] for x in X]
+    expected = kernel_by_definition(X, Y, degree, shift, shift_weights)
     np.testing.assert_allclose(wds_kernel(X, Y, normalize=False, **options), expected, rtol=1e-12)
     K = wds_kernel(X, normalize=False, **options)
     np.testing.assert_allclose(K, wds_kernel(X, X, normalize=False, **options), rtol=1e-12)
@@ -91,6 +80,7 @@ def backgrounds():
         yield f"markov {order}", Background.markov(initial, transition, L)
 
 
+@cache
 def probabilities(background):
     """Of all sequences, letter by letter from the definition of a Markov chain."""
     p = np.array([background.probability(x, 0) for x in decode(ALL)])

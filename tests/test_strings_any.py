@@ -74,14 +74,16 @@ def strands(alphabet, x, both):
 
 
 def naive_kernel(alphabet, x, y, degree, shift, both=False):
-    total, a = 0.0, len(alphabet)
+    total, a, x = 0.0, len(alphabet), x.tolist()
     for strand in strands(alphabet, y, both):
+        strand = strand.tolist()
         for d in range(1, degree + 1):
             beta = 2 * (degree - d + 1) / (degree * (degree + 1))
-            for i, j in product(range(len(x) - d + 1), repeat=2):
-                u, v = x[i : i + d], strand[j : j + d]
-                if abs(i - j) <= shift and max(u) < a and max(v) < a and list(u) == list(v):
-                    total += beta * (1 if i == j else 1 / (2 * (abs(i - j) + 1)))
+            for i in range(len(x) - d + 1):
+                for j in range(max(0, i - shift), min(len(x) - d, i + shift) + 1):
+                    u, v = x[i : i + d], strand[j : j + d]
+                    if max(u) < a and u == v:
+                        total += beta * (1 if i == j else 1 / (2 * (abs(i - j) + 1)))
     return total / (1 + both)
 
 

@@ -2,33 +2,16 @@
 
 import numpy as np
 import pytest
+from conftest import kernel_by_definition
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib import _checks
-from firmlib.strings.alphabet import decode, encode
+from firmlib.strings.alphabet import encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.operator import WDSOperator
 
 both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
-
-
-def naive(x, y, degree, shift, shift_weights):
-    """The definition, letter by letter."""
-    total = 0.0
-    for d in range(1, degree + 1):
-        beta = 2 * (degree - d + 1) / (degree * (degree + 1))
-        for i in range(len(x) - d + 1):
-            total += beta * (x[i : i + d] == y[i : i + d])
-            for s in range(1, min(shift, len(x) - d - i) + 1):
-                delta = 1 / (2 * (s + 1)) if shift_weights == "rase" else 1 / (2 * s)
-                total += beta * delta * (x[i + s : i + s + d] == y[i : i + d])
-                total += beta * delta * (x[i : i + d] == y[i + s : i + s + d])
-    return total
-
-
-def naive_matrix(X, Y, *args):
-    return np.array([[naive(x, y, *args) for y in decode(Y)] for x in decode(X)])
 
 
 def random_codes(rng, n, length, common=0.25):
@@ -44,11 +27,11 @@ def test_every_degree_and_shift(degree, shift, shift_weights):
     rng = np.random.default_rng(10 * degree + shift)
     X, Y = random_codes(rng, 4, 7, 0.6), random_codes(rng, 3, 7, 0.6)
     options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
-    expected = naive_matrix(X, Y, degree, shift, shift_weights)
+    expected = kernel_by_definition(X, Y, degree, shift, shift_weights)
     K = wds_kernel(X, Y, **options, normalize=False)
     np.testing.assert_allclose(K, expected, rtol=1e-12)
-    kx = np.diag(naive_matrix(X, X, degree, shift, shift_weights))
-    ky = np.diag(naive_matrix(Y, Y, degree, shift, shift_weights))
+    kx = np.diag(kernel_by_definition(X, X, degree, shift, shift_weights))
+    ky = np.diag(kernel_by_definition(Y, Y, degree, shift, shift_weights))
     np.testing.assert_allclose(wds_diagonal(X, **options), kx, rtol=1e-12)
     np.testing.assert_allclose(
         wds_kernel(X, Y, **options), expected / np.sqrt(np.outer(kx, ky)), rtol=1e-12
@@ -62,7 +45,7 @@ def test_across_the_borders_of_machine_words(length, degree, common):
     rng = np.random.default_rng(length + degree)
     X, Y = random_codes(rng, 2, length, common), random_codes(rng, 1, length, common)
     shift = int(rng.integers(1, 6))
-    expected = naive_matrix(X, Y, degree, shift, "rase")
+    expected = kernel_by_definition(X, Y, degree, shift, "rase")
     K = wds_kernel(X, Y, degree=degree, shift=shift, normalize=False)
     np.testing.assert_allclose(K, expected, rtol=1e-12)
 
@@ -75,7 +58,7 @@ def test_furthest_shift_and_longest_degree(shift_weights):
         options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
         np.testing.assert_allclose(
             wds_kernel(X, **options, normalize=False),
-            naive_matrix(X, X, degree, shift, shift_weights),
+            kernel_by_definition(X, X, degree, shift, shift_weights),
             rtol=1e-12,
         )
 

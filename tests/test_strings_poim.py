@@ -88,6 +88,7 @@ def test_six_letters_and_single_weights(name):
         np.testing.assert_allclose(poim(w, k, background), Q, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["product", "order 1", "order 2"])
 def test_monte_carlo(name):
     """A case of real size: all conditional means within five standard errors."""

@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -208,8 +209,17 @@ class TableClassifier(WDSClassifier):
         return tags
 
 
+def expected_failures(estimator):
+    """Before 1.7 this check tells the first row's label from the others, in each of its two fits,
+    but shuffles the rows of one: the fits learn different labels. Our own check is below."""
+    if not sklearn.__version__.startswith("1.6."):
+        return {}
+    return {"check_sample_weight_equivalence_on_dense_data": "the two fits have different labels"}
+
+
 @parametrize_with_checks(
-    [TableClassifier(degree=1), TableClassifier(degree=1, loss="squared_hinge")]
+    [TableClassifier(degree=1), TableClassifier(degree=1, loss="squared_hinge")],
+    expected_failed_checks=expected_failures,
 )
 def test_estimator_on_tables(estimator, check):
     check(estimator)

@@ -122,6 +122,15 @@ def test_tidy_joins_streams_and_drops_time_stamps():
     assert set(tidied.metadata) == {"kernelspec", "language_info"}
 
 
+def test_tidy_folds_imports_and_the_ledger_and_nothing_else():
+    sources = ["import numpy", "x = 1\nclaims.record(\n)", "y = 2", "claims.summary()"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    cells[2].metadata = {"jupyter": {"source_hidden": True}, "tags": ["hide-input", "kept"]}
+    folded = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
+    tidied = run.tidy(nbformat.v4.new_notebook(cells=cells))
+    assert [cell.metadata for cell in tidied.cells] == [folded, folded, {"tags": ["kept"]}, folded]
+
+
 LOCK = """\
 one==1.0 ; python_version >= '3' \\
     --hash=sha256:00

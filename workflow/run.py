@@ -9,6 +9,7 @@ it being there means that all of it is. firmlib is not imported: each point woul
 
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -22,6 +23,8 @@ from workflow import KINDS
 from workflow.engine import plain, state, write
 
 ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
+# Cells to fold: those that begin with imports, parameters' checks among them, and the ledger's.
+FOLDED = re.compile(r"(import|from) |.*^claims\.(record|summary)\(", re.M | re.S)
 
 
 def run(source: Path, folder: Path, parameters: dict | None = None) -> bool:
@@ -79,17 +82,17 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
 
 
 def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop what differs from run to run: time stamps, the exact Python, how a stream was cut."""
+    """Drop what differs from run to run (time stamps, the exact Python), and fold some cells."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
     for cell in notebook.cells:
-        cell.metadata.pop("papermill", None)
-        cell.metadata.pop("execution", None)
-        if not cell.metadata.get("tags"):
-            cell.metadata.pop("tags", None)
+        tags = [tag for tag in cell.metadata.get("tags", []) if tag != "hide-input"]
+        cell.metadata = {"tags": tags} if tags else {}
         if cell.cell_type == "code":
+            if FOLDED.match(cell.source):  # in JupyterLab, and on the site
+                cell.metadata = {"jupyter": {"source_hidden": True}, "tags": [*tags, "hide-input"]}
             cell.outputs = _joined(cell.outputs)
     return notebook
 
