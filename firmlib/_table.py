@@ -16,6 +16,7 @@ from firmlib._fast import loops
 
 _WIDE = 256  # columns
 _LINE = 64  # bytes that memory gives at a time
+_NEAR = 2**29  # bytes of columns that are copied at a time, at most
 _TILE = 1024  # rows whose columns are copied together
 
 
@@ -193,7 +194,8 @@ class Table:
             return X[:, j]
         first, columns = self.near
         if not first <= j < first + len(columns):
-            columns = _transposed(X[:, j : j + _LINE // X.itemsize], self.loops)
+            several = max(1, min(_LINE // X.itemsize, _NEAR // max(8 * self.n, 1)))
+            columns = _transposed(X[:, j : j + several], self.loops)
             first, self.near = j, (j, columns)
         return columns[j - first]
 
