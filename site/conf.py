@@ -36,6 +36,8 @@ html_title = f"firmlib {release}"
 html_static_path = ["../build/site-source/_static"]
 html_extra_path = ["../build/site-source/extra"]
 html_css_files = ["firmlib.css"]
+html_js_files = ["search.js"]
+copybutton_selector = "div:not(.output) > div.highlight > pre"  # code, not what it printed
 html_copy_source = False
 html_theme_options = {
     "use_download_button": False,  # each notebook's page has a link to the notebook as committed
@@ -52,6 +54,9 @@ if tags.has("print"):  # noqa: F821, Sphinx gives it: the one page that becomes 
     html_static_path = ["../build/print-source/_static"]
     html_extra_path = []
     html_css_files = ["print.css"]
+    html_js_files = []
+else:
+    extensions += ["sphinx_copybutton"]
 
 
 def literal_formulas(app, what, name, obj, options, lines):

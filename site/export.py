@@ -5,7 +5,8 @@ table; those of any longer motif follow from two tables (see `firmlib.strings.se
 
     Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)).
 
-The background is uniform. Numbers are 16 bit integers times a factor, in base64.
+The background is uniform. The weights w of all words are beside them. Numbers are 16 bit integers
+times a factor, in base64.
 """
 
 import base64
@@ -52,6 +53,7 @@ def main() -> None:
             "length": machine.weights_.length,
             "degree": DEGREE,
             "tables": [packed(poim(machine.weights_, k)) for k in range(1, DEGREE + 1)],
+            "weights": [packed(machine.weights_.dense(k)) for k in range(1, DEGREE + 1)],
         }
         for name, motif, machine in machines()
     ]

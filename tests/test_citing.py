@@ -55,6 +55,20 @@ def test_codecheck_lists_every_figure_and_table():
     assert all((ROOT / file).exists() for file in listed)
 
 
+def test_codecheck_is_what_its_specification_asks_of_authors():
+    """By the rules of CODECHECK's specification 2.0; the rest is for who checks."""
+    text = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
+    config = yaml.safe_load(text)
+    assert text.startswith("---\n")
+    assert config["version"] == "https://codecheck.org.uk/spec/config/2.0/"
+    assert config["paper"]["title"]
+    assert all(author["name"] for author in config["paper"]["authors"])
+    assert config["paper"]["reference"].startswith("https://doi.org/10.")
+    assert all(row["file"] and row["comment"] for row in config["manifest"])
+    assert not any(Path(row["file"]).is_absolute() for row in config["manifest"])
+    assert not re.search("FIXME|TODO|XXXXX", text)
+
+
 def test_every_figure_comes_from_the_notebook_that_the_manifest_names():
     """By the notebooks' own outputs: the cell that saves a figure shows it."""
     for name, maker in makers().items():

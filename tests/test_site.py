@@ -8,12 +8,14 @@ import shlex
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
-from workflow import ROOT
+from workflow import ROOT, site_pages
 from workflow.manifest import makers
-from workflow.site import claims_table, errata_table, gallery, how_to_run, parameters, stage
+from workflow.site import claims_table, errata_table, gallery, stage
+from workflow.site_pages import captions, how_to_run, parameters
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LEDGER = json.loads((ROOT / "data" / "claims.json").read_text())
@@ -46,15 +48,37 @@ def test_tables_and_gallery_have_all_claims_and_figures():
     assert gallery(one_page=False).count("<img") == len(figures)
 
 
-def test_stage_marks_the_cells_that_make_figures(tmp_path):
+def test_stage_gives_every_figure_its_number_words_and_files(tmp_path):
     stage(tmp_path / "source")
+    words = yaml.safe_load((ROOT / "site" / "figures.yml").read_text())
+    assert set(words) == set(makers())
     for name, maker in makers().items():
         notebook = nbformat.read(tmp_path / "source/notebooks" / f"{maker.notebook}.ipynb", 4)
         cells = [cell.source for cell in notebook.cells]
-        at = cells.index(f'<a id="figure-{name}"></a>')
+        at = cells.index(f'<a id="cell-{name}"></a>')
         assert f'"{name}"' in cells[at + 1]
+        about = captions()[name]
+        for text in (f"#cell-{name}", f"{name}.svg", f"{name}.csv", about["alt"], about["caption"]):
+            assert text in cells[at + 2]
+        assert f"**Figure {int(maker.notebook[:2])}." in cells[at + 2]
+        assert not any("image/png" in o.get("data", {}) for o in notebook.cells[at + 1].outputs)
+    assert len({about["number"] for about in captions().values()}) == len(words)
     pages = "".join(page.read_text() for page in (tmp_path / "source").glob("*.md"))
     assert "@claims@" not in pages
+
+
+def test_tables_have_numbers_to_the_right_and_math_in_their_heads():
+    frame = pd.DataFrame(
+        {"$w$": [1.5, -2], "name": ["a", "b 2"], "share": ["3 %", "–"]}, ["x", "y"]
+    )
+    html = site_pages.table(frame.to_html())
+    right = ' class="number"'
+    assert re.findall(r"<td(.*?)>", html) == 2 * [right, "", right]
+    w = r'<span class="math">\(w\)</span>'
+    heads = re.findall("<th(.*?)>(.*?)</th>", html.split("<thead>")[1])
+    assert heads[:4] == [("", ""), (right, w), ("", "name"), (right, "share")]
+    assert site_pages.table("<p>5 $ and 6 $</p>") == "<p>5 $ and 6 $</p>"
+    assert site_pages.table("<table><tr><td>1</td></tr></table>").count("number") == 0
 
 
 def test_packed_tables_unpack_to_themselves():

@@ -31,7 +31,8 @@ def environment(root: str = ".") -> str:
     versions = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", lock, re.M))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    pip = _names(extras.pop("peers")) | {"playwright", "sphinx-mathjax-offline"}  # not conda-forge
+    # What conda-forge lacks comes from pip.
+    pip = _names(extras.pop("peers")) | {"axe-core-python", "playwright", "sphinx-mathjax-offline"}
     names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"} - pip
     return (
         HEAD

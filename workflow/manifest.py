@@ -15,6 +15,7 @@ from workflow import ROOT
 SAVE = re.compile(r'figures\.save\(\s*\w+,\s*"(\w+)"')
 HEAD = """\
 # Written by `make accept`. `make reproduce` makes every file again and compares.
+# Who checks adds codechecker, report, summary and certificate, and the authors' ORCIDs.
 """
 
 
@@ -60,12 +61,13 @@ def codecheck() -> str:
     """Return the text of codecheck.yml."""
     paper = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"][0]
     config = {
-        "version": "https://codecheck.org.uk/spec/config/1.0/",
+        "version": "https://codecheck.org.uk/spec/config/2.0/",
         "paper": {
             "title": paper["title"],
             "authors": [
                 {"name": f"{a['given-names']} {a['family-names']}"} for a in paper["authors"]
             ],
+            "reference": f"https://doi.org/{paper['doi']}",
         },
         "manifest": manifest(),
     }

@@ -4,11 +4,9 @@ Sphinx reads build/site-source, which is written here: the pages of site/, the n
 on how to run them, and what the ledger, the figures and the parameters say, as HTML.
 """
 
-import ast
 import html
 import json
 import re
-import shlex
 import shutil
 import sys
 from importlib import resources
@@ -23,9 +21,9 @@ import firmlib
 from firmlib.compendium.claims import tally
 from workflow import BUILD, ROOT
 from workflow.manifest import makers
+from workflow.site_pages import captions, page
 
 SITE = ROOT / "site"
-PARAMETER = re.compile(r"^(\w+): ([\w\[\]]+) = (.+?)  # (.+)$", re.M)
 
 
 def stage(source: Path, *, one_page: bool = False) -> None:
@@ -48,12 +46,12 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "bibtex": bibtex(),
         "citation": (ROOT / "CITATION.cff").read_text(),
     }
-    for page in source.glob("*.md"):
-        text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], page.read_text())
-        page.write_text(text)
+    for file in source.glob("*.md"):
+        text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], file.read_text())
+        file.write_text(text)
     if one_page:
-        for page in ("claims.md", "explorer.md", "index.md", "sliders.md"):
-            (source / page).unlink()
+        for file in ("claims.md", "explorer.md", "index.md", "sliders.md"):
+            (source / file).unlink()
         (source / "print.md").rename(source / "index.md")
     else:
         (source / "print.md").unlink()
@@ -63,18 +61,14 @@ def stage(source: Path, *, one_page: bool = False) -> None:
             guide.replace("(benchmarks/README.md)", "(benchmarks/index.md)")
         )
     (source / "benchmarks" / "index.md").write_text((ROOT / "benchmarks/README.md").read_text())
-    places = makers()
+    for folder in ("notebooks", "extra/downloads"):
+        (source / folder).mkdir(parents=True, exist_ok=True)
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        anchors = {at.cell: name for name, at in places.items() if at.notebook == path.stem}
-        for cell, name in sorted(anchors.items(), reverse=True):
-            notebook.cells.insert(cell, _markdown(f'<a id="figure-{name}"></a>'))
-        if not one_page:
-            notebook.cells.insert(1, _markdown(how_to_run(path, notebook)))
-        (source / "notebooks").mkdir(exist_ok=True)
-        nbformat.write(notebook, source / "notebooks" / path.name)
-        (source / "extra" / "downloads").mkdir(parents=True, exist_ok=True)
+        nbformat.write(page(path, one_page=one_page), source / "notebooks" / path.name)
         shutil.copy(path, source / "extra" / "downloads")
+    for name in captions():
+        for file in (f"figures/{name}.svg", f"data/{name}.csv"):
+            shutil.copy(ROOT / file, source / "extra" / "downloads")
 
 
 def mathjax(folder: Path) -> None:
@@ -172,61 +166,19 @@ def errata_table(ledger: list[dict], one_page: bool) -> str:
 
 def gallery(one_page: bool) -> str:
     """Return every figure with a link to the cell that made it."""
-    cards = []
-    for name, maker in sorted(makers().items(), key=lambda item: item[1]):
-        page = "" if one_page else f"notebooks/{maker.notebook}.html"
+    cards, places = [], makers()
+    for name, about in captions().items():
+        address = "" if one_page else f"notebooks/{places[name].notebook}.html"
         cards.append(
-            f'<a class="card-figure" href="{page}#figure-{name}">'
-            f'<img src="_static/figures/{name}.png" alt="Figure {name}" '
-            f'loading="lazy"><span>{name} · {maker.notebook}</span></a>'
+            f'<a class="card-figure" href="{address}#figure-{name}">'
+            f'<img src="_static/figures/{name}.png" alt="{html.escape(about["alt"])}" '
+            f'loading="lazy"><span>Figure {about["number"]} · {name}</span></a>'
         )
     return '<div class="gallery">\n' + "\n".join(cards) + "\n</div>"
 
 
-def parameters(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str, str]]:
-    """Return name, type, default and meaning of a notebook's parameters, as its cell has them."""
-    [cell] = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
-    return PARAMETER.findall(cell.source)
-
-
-def how_to_run(path: Path, notebook: nbformat.NotebookNode) -> str:
-    """Return the box under a notebook's title: download, change, run."""
-    given = parameters(notebook)
-    words = [".venv/bin/papermill", f"notebooks/{path.name}", "out.ipynb"]
-    lines = [" ".join(words)]
-    for name, kind, default, _ in given:
-        value = ast.literal_eval(default)
-        option = ("-r", name, value) if kind == "str" else ("-y", f"{name}: {json.dumps(value)}")
-        lines.append("  " + shlex.join(option))
-    command = " \\\n".join(lines)
-    rows = "\n".join(
-        f"| `{name}` | {kind} | `{default}` | {meaning} |" for name, kind, default, meaning in given
-    )
-    return f"""\
-<a class="download" href="../downloads/{path.name}" download>Download {path.name}</a>
-
-<details class="run"><summary>Run with these parameters</summary>
-
-In JupyterLab: `make lab`, open `{path.name}`, change the first cell, and choose *Run*, *Run All \
-Cells*. What it writes goes to `build/scratch`. From a shell, with the values to change:
-
-```sh
-{command}
-```
-
-| parameter | type | here | meaning |
-|---|---|---|---|
-{rows}
-
-</details>"""
-
-
 def _all_but(pattern: str):
     return lambda folder, names: [n for n in names if not Path(n).match(pattern)]
-
-
-def _markdown(text: str) -> nbformat.NotebookNode:
-    return nbformat.v4.new_markdown_cell(text)
 
 
 def _link(claim: dict[str, str], one_page: bool) -> str:

@@ -5,20 +5,28 @@
   const $ = (id) => document.getElementById(id);
 
   class Machine {
-    constructor({ name, motif, length, degree, tables }) {
+    constructor({ name, motif, length, degree, tables, weights }) {
       Object.assign(this, { name, motif, length, degree });
-      this.packed = tables;
-      this.tables = [];
+      this.packed = { tables, weights };
+      this.unpacked = { tables: [], weights: [] };
     }
 
-    // Importances of all words of k letters: word w at position j is at j * 4^k + w.
-    table(k) {
-      if (!this.tables[k]) {
-        const { factor, data } = this.packed[k - 1];
+    // Importances, or weights, of all words of k letters: word w at position j is at j * 4^k + w.
+    table(k, kind = "tables") {
+      const tables = this.unpacked[kind];
+      if (!tables[k]) {
+        const { factor, data } = this.packed[kind][k - 1];
         const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-        this.tables[k] = Float64Array.from(new Int16Array(bytes.buffer), (v) => v * factor);
+        tables[k] = Float64Array.from(new Int16Array(bytes.buffer), (v) => v * factor);
       }
-      return this.tables[k];
+      return tables[k];
+    }
+
+    // The weight w of z at all positions; of more than d letters, the largest of its words of d.
+    weights(z) {
+      const k = z.length, d = Math.min(k, this.degree), size = 4 ** d, W = this.table(d, "weights");
+      return Float64Array.from({ length: this.length - k + 1 }, (_, j) =>
+        Math.max(...Array.from({ length: k - d + 1 }, (_, i) => W[(j + i) * size + code(z.slice(i, i + d))])));
     }
 
     // What a word of d letters adds to a motif that came up to its last letter.
@@ -116,38 +124,54 @@
   let view; // what is drawn: machine, motif, its curves
   let at = 0;
 
-  function show(motif, position) {
-    const machine = machines[$("machine").value];
-    const z = [...motif].map((letter) => LETTERS.indexOf(letter));
-    if (!z.length || z.length > MAX || z.includes(-1)) {
-      $("message").textContent = `A motif has 1 to ${MAX} letters, each of A, C, G, T.`;
-      return;
+  // What cannot be shown takes what was shown before with it.
+  function fail(reason) {
+    view = undefined;
+    $("message").textContent = reason;
+    $("values").textContent = $("best-at").textContent = "";
+    $("plot").replaceChildren();
+    $("best").tBodies[0].replaceChildren();
+  }
+
+  const codes = (motif) => [...motif].map((letter) => LETTERS.indexOf(letter));
+
+  function show(typed, position) {
+    const machine = machines[$("machine").value], motif = typed.toUpperCase().replace(/\s/g, "").replaceAll("U", "T");
+    const z = codes(motif), k = z.length;
+    if (!k || k > MAX || z.includes(-1)) {
+      const wrong = [...new Set([...motif].filter((letter) => !LETTERS.includes(letter)))].join(" ");
+      const found = wrong ? `, not ${wrong}` : k > MAX ? `; this one has ${k}` : "";
+      return fail(`A motif has 1 to ${MAX} letters, each of A, C, G, T${found}.`);
     }
-    const k = z.length, factor = scale(k), scaled = (values) => values.map((v) => v * factor);
+    const factor = scale(k), scaled = (values) => values.map((v) => v * factor);
     const { mean, sd } = machine.nullBand(z);
     view = {
       machine, motif, k,
       line: scaled(machine.along(z)),
       top: scaled(machine.largest(k)),
       mean: scaled(mean), sd: scaled(sd),
+      w: machine.weights(z),
     };
     const peak = argmax(view.line);
     const signal = sd[peak] ? (view.line[peak] - view.mean[peak]) / view.sd[peak] : 0;
     $("message").textContent =
       `${motif} is most important at position ${peak}: Q = ${number(view.line[peak])}, ` +
-      `${number(signal)} sd from the null.`;
+      `${number(signal)} sd from the null. Its w is largest at position ${argmax(view.w)}.` +
+      (/\s/.test(typed) ? " Spaces are left out." : "") + (/u/i.test(typed) ? " U is read as T." : "") +
+      (k > machine.degree ? ` The kernel has no weight for ${k} letters: w is the largest of its words of ${machine.degree}.` : "");
     $("length").value = k;
     choose(position ?? peak);
   }
 
   function choose(position) {
-    at = Math.max(0, Math.min(view.line.length - 1, position));
+    const last = view.line.length - 1;
+    at = Math.max(0, Math.min(last, position));
+    if (at !== position) $("message").textContent = `Positions of ${view.k} letters are 0 to ${last}.`;
     $("position").value = at;
-    $("position").max = view.line.length - 1;
+    $("position").max = last;
     $("best-at").textContent = at;
     const rows = view.machine.best(view.k, at, SHOWN);
-    const body = $("best").tBodies[0];
-    body.replaceChildren(
+    $("best").tBodies[0].replaceChildren(
       ...rows.map(([value, text]) => {
         const row = document.createElement("tr"), button = document.createElement("button");
         button.textContent = text;
@@ -162,47 +186,86 @@
         bar.className = "bar";
         bar.style.width = `${Math.max(0, (100 * value) / rows[0][0])}%`;
         row.insertCell().append(bar);
+        row.insertCell().textContent = number(view.machine.weights(codes(text))[at]);
         return row;
       }),
     );
+    const state = { machine: $("machine").value, motif: view.motif, position: at };
+    history.replaceState(null, "", `#${new URLSearchParams(state)}`);
+    values(at);
     draw();
   }
 
-  function draw() {
-    const { line, top, mean, sd, motif } = view;
-    const width = Math.max(300, $("plot").clientWidth), height = 300;
-    const left = 52, right = 10, above = 28, below = 40;
-    const low = Math.min(0, ...line, ...mean.map((m, j) => m - sd[j]));
-    const high = Math.max(...line, ...top, ...mean.map((m, j) => m + sd[j])) || 1;
-    const x = (j) => left + ((width - left - right) * j) / Math.max(1, line.length - 1);
-    const y = (v) => above + ((height - above - below) * (high - v)) / (high - low);
-    const points = (values) => [...values].map((v, j) => `${x(j).toFixed(1)},${y(v).toFixed(1)}`);
-    const band = [...points(mean.map((m, j) => m + sd[j])), ...points(mean.map((m, j) => m - sd[j])).reverse()];
+  // In words, what the pictures have at position j.
+  function values(j) {
+    const { line, top, mean, sd, w } = view;
+    $("values").textContent =
+      `At ${j}: Q = ${number(line[j])}, w = ${number(w[j])}; best of its length Q = ${number(top[j])}; ` +
+      `null ${number(mean[j])} ± ${number(sd[j])}.`;
+  }
+
+  const LEFT = 56, RIGHT = 10;
+
+  // One picture: axes, and the function that gives the height of a value.
+  function panel(above, height, width, series, x, name) {
+    const all = series.flatMap((values) => [...values]);
+    const low = Math.min(0, ...all), high = Math.max(...all, 0) || 1;
+    const y = (v) => above + (height * (high - v)) / (high - low);
     const step = 10 ** Math.floor(Math.log10((high - low) / 3));
-    const tick = [1, 2, 5].map((m) => m * step).find((s) => (high - low) / s <= 6) ?? 10 * step;
-    const ticks = [];
-    for (let v = Math.ceil(low / tick) * tick; v <= high; v += tick) ticks.push(v);
+    const tick = [1, 2, 5].map((m) => m * step).find((s) => (high - low) / s <= height / 40) ?? 10 * step;
+    const digits = Math.max(0, -Math.floor(Math.log10(tick)));
+    let axes = `<text x="4" y="${above + 8}">${name}</text>`;
+    for (let v = Math.ceil(low / tick) * tick; v <= high; v += tick) {
+      axes += `<path class="grid" d="M${LEFT} ${y(v)}H${width - RIGHT}"/>` +
+        `<text x="${LEFT - 6}" y="${y(v) + 4}" text-anchor="end">${(v + 0).toFixed(digits).replace("-", "−")}</text>`;
+    }
+    const points = (values) => [...values].map((v, j) => `${x(j).toFixed(1)},${y(v).toFixed(1)}`);
+    const line = (kind, values) => `<polyline class="${kind}" points="${points(values).join(" ")}"/>`;
+    const dot = (kind, values) => `<circle class="${kind}-at" cx="${x(at)}" cy="${y(values[at])}" r="4"/>`;
+    return { axes, points, line, dot };
+  }
+
+  function draw() {
+    if (!view) return;
+    const { line, top, mean, sd, w, motif, k, machine } = view;
+    const width = Math.max(300, $("plot").clientWidth), height = 400, below = 40;
+    const x = (j) => LEFT + ((width - LEFT - RIGHT) * j) / Math.max(1, line.length - 1);
+    const upper = mean.map((m, j) => m + sd[j]), lower = mean.map((m, j) => m - sd[j]);
+    const Q = panel(26, 190, width, [line, top, upper, lower], x, "Q");
+    const W = panel(252, 100, width, [w], x, "w");
+    const band = [...Q.points(upper), ...Q.points(lower).reverse()];
+    const which = k > machine.degree ? `w, largest of its words of ${machine.degree}` : `w of ${motif}`;
     const places = [];
     for (let j = 0; j < line.length; j += line.length > 40 ? 10 : 5) places.push(j);
-    const digits = Math.max(0, -Math.floor(Math.log10(tick)));
     $("plot").innerHTML =
       `<svg viewBox="0 0 ${width} ${height}" height="${height}" role="img" ` +
-      `aria-label="Importance of ${motif} along the sequence">` +
-      ticks.map((v) => `<path class="grid" d="M${left} ${y(v)}H${width - right}"/>` +
-        `<text x="${left - 6}" y="${y(v) + 4}" text-anchor="end">${v.toFixed(digits).replace("-", "−")}</text>`).join("") +
-      places.map((j) => `<text x="${x(j)}" y="${height - below + 18}" text-anchor="middle">${j}</text>`).join("") +
-      `<text x="${(left + width) / 2}" y="${height - 4}" text-anchor="middle">position of the first letter</text>` +
-      `<text x="${left}" y="16"><tspan class="key-motif">— ${motif}</tspan>  ` +
+      `aria-label="Importance and weight of ${motif} along the sequence">` + Q.axes + W.axes +
+      places.map((j) => `<text x="${x(j)}" y="${height - below + 14}" text-anchor="middle">${j}</text>`).join("") +
+      `<text x="${(LEFT + width) / 2}" y="${height - 6}" text-anchor="middle">position of the first letter</text>` +
+      `<text x="${LEFT}" y="14"><tspan class="key-motif">— ${motif}</tspan>  ` +
       `<tspan class="key-top">··· best of its length</tspan>  <tspan class="key-band">▬ null ± sd</tspan></text>` +
-      `<polygon class="band" points="${band.join(" ")}"/>` +
-      `<polyline class="top" points="${points(top).join(" ")}"/>` +
-      `<polyline class="motif" points="${points(line).join(" ")}"/>` +
-      `<path class="at" d="M${x(at)} ${above}V${height - below}"/>` +
-      `<circle class="motif-at" cx="${x(at)}" cy="${y(line[at])}" r="4"/></svg>`;
-    $("plot").onclick = (event) => {
+      `<text x="${LEFT}" y="242" class="key-weight">— ${which}</text>` +
+      `<polygon class="band" points="${band.join(" ")}"/>` + Q.line("top", top) + Q.line("motif", line) +
+      W.line("weight", w) + `<path class="at" d="M${x(at)} 26V${height - below}"/>` +
+      Q.dot("motif", line) + W.dot("weight", w) + `</svg>`;
+    const under = (event) => {
       const inside = event.clientX - $("plot").firstChild.getBoundingClientRect().left;
-      choose(Math.round(((inside - left) / (width - left - right)) * (line.length - 1)));
+      const j = Math.round(((inside - LEFT) / (width - LEFT - RIGHT)) * (line.length - 1));
+      return Math.max(0, Math.min(line.length - 1, j));
     };
+    $("plot").onclick = (event) => view && choose(under(event));
+    $("plot").onpointermove = (event) => view && values(under(event));
+    $("plot").onpointerleave = () => view && values(at);
+  }
+
+  // What the address says, or the first machine and its motif.
+  function start() {
+    const state = new URLSearchParams(location.hash.slice(1));
+    const machine = machines[state.get("machine")] ? state.get("machine") : 0;
+    const position = parseInt(state.get("position"), 10);
+    $("machine").value = machine;
+    $("motif").value = state.get("motif") ?? machines[machine].motif;
+    show($("motif").value, Number.isNaN(position) ? undefined : position);
   }
 
   machines.forEach((machine, i) => $("machine").add(new Option(machine.name, i)));
@@ -211,19 +274,19 @@
     show($("motif").value);
   });
   $("motif").addEventListener("input", () => {
-    $("motif").value = $("motif").value.toUpperCase().replaceAll("U", "T");
+    $("motif").value = $("motif").value.toUpperCase();
     show($("motif").value);
   });
   $("length").addEventListener("input", () => {
-    const k = Math.round($("length").valueAsNumber), machine = machines[$("machine").value];
-    if (!(k >= 1 && k <= MAX)) return;
+    const k = $("length").valueAsNumber, machine = machines[$("machine").value];
+    if (!(Number.isInteger(k) && k >= 1 && k <= MAX)) return fail(`A length is a whole number from 1 to ${MAX}.`);
     $("motif").value = machine.best(k, argmax(machine.largest(k)), 1)[0][1];
     show($("motif").value);
   });
   $("position").addEventListener("input", () => {
-    if ($("position").value) choose(Math.round($("position").valueAsNumber));
+    if (view && $("position").value) choose(Math.round($("position").valueAsNumber));
   });
   window.addEventListener("resize", draw);
-  $("motif").value = machines[0].motif;
-  show($("motif").value);
+  window.addEventListener("hashchange", start);
+  start();
 })();

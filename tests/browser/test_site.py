@@ -1,6 +1,7 @@
 """The built site in a real browser: `make test-browser`."""
 
 import importlib.util
+import io
 import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag
@@ -8,12 +9,14 @@ from urllib.parse import unquote, urldefrag
 import numpy as np
 import pandas as pd
 import pytest
+from axe_core_python.sync_playwright import Axe
+from matplotlib.image import imread
 from sklearn.linear_model import Lasso, Ridge
 
 from firmlib import firm
 from firmlib.datasets import two_gaussians
 from firmlib.normal import firm_linear, firm_taylor
-from firmlib.strings import motif_importance
+from firmlib.strings import encode, motif_importance
 from workflow import ROOT
 from workflow.manifest import makers
 
@@ -69,12 +72,69 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
             screenshot(page, f"phone-{label}")
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+def test_everyone_can_read_it(name, width, scheme, server, open_page):
+    """By axe-core, contrast among its rules; of what a page has often, the first few."""
+    page = open_page(f"{server}/{name}", width=width, scheme=scheme)
+    page.evaluate(
+        """() => {
+            for (const kind of ['mjx-container', '.highlight', 'dl.py', '.cell', '.toctree-l1']) {
+                [...document.querySelectorAll(kind)].slice(5).forEach(e => e.remove());
+            }
+        }"""
+    )
+    found = Axe().run(page, options={"resultTypes": ["violations"]})["violations"]
+    serious = [f for f in found if f["impact"] in ("serious", "critical")]
+    assert [(f["id"], node["html"]) for f in serious for node in f["nodes"]] == []
+
+
+def test_axe_notices(server, open_page):
+    page = open_page(f"{server}/cite.html")
+    page.evaluate("document.querySelector('article p').style.color = '#aaa'")
+    assert "color-contrast" in [f["id"] for f in Axe().run(page)["violations"]]
+
+
 @pytest.mark.parametrize("name", CLOSE_UPS)
 def test_dark_mode_is_dark(name, server, open_page, screenshot):
     page = open_page(f"{server}/{name}.html", scheme="dark")
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert sum(map(int, re.findall(r"\d+", background)[:3])) < 150
     screenshot(page, "dark-" + name.replace("/", "-"))
+
+
+def test_a_figure_has_no_frame_in_the_dark_and_says_what_it_is(server, open_page):
+    page = open_page(f"{server}/notebooks/07_gattaca.html", scheme="dark")
+    figure = page.locator("figure").first
+    figure.scroll_into_view_if_needed()
+    assert len(figure.locator("img").get_attribute("alt")) > 40
+    assert figure.locator("figcaption").inner_text().startswith("Figure 7.1.")
+    pixels = imread(io.BytesIO(figure.locator("img").screenshot()))[..., :3]
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    behind = [int(part) / 255 for part in re.findall(r"\d+", background)[:3]]
+    np.testing.assert_allclose(pixels[3, 3], behind, atol=0.02)
+    assert pixels.max() > 0.8  # the curves and letters are light
+
+
+def test_cells_fold_and_copy(server, open_page):
+    page = open_page(f"{server}/notebooks/03_binary.html")
+    folded = page.locator("details.hide.above-input")
+    assert folded.count() > 5
+    assert not folded.first.locator("pre").is_visible()
+    folded.first.locator("summary").click()
+    assert "require" in folded.first.locator("pre").inner_text()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    folded.first.locator(".copybtn").click()
+    assert "require(" in page.evaluate("navigator.clipboard.readText()")
+    assert page.locator(".output .copybtn").count() == 0
+
+
+def test_tables_are_aligned(server, open_page):
+    page = open_page(f"{server}/notebooks/06_gaussian_svm.html")
+    number, name = page.locator("td.number").first, page.locator("table.dataframe tbody th").first
+    assert number.evaluate("e => getComputedStyle(e).textAlign") == "right"
+    assert name.evaluate("e => getComputedStyle(e).textAlign") == "left"
+    assert page.locator("table.dataframe th mjx-container").count() >= 3
 
 
 class Anchors(HTMLParser):
@@ -139,12 +199,15 @@ def test_claims_and_errata_fit_any_width_with_the_verdict_first_on_a_phone(serve
     assert tops == sorted(tops)
 
 
-def test_search_finds_a_notebook_and_a_function(server, open_page):
-    page = open_page(f"{server}/search.html?q=GATTACA")
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_search_finds_a_notebook_and_a_function(scheme, server, open_page):
+    site = SITE.as_uri() if scheme == "file" else server
+    page = open_page(f"{site}/search.html?q=GATTACA")
     page.wait_for_selector("#search-results li a")
+    page.wait_for_timeout(500)
     links = page.locator("#search-results li a").all()
     assert any("07_gattaca" in link.get_attribute("href") for link in links)
-    page = open_page(f"{server}/search.html?q=motif_importance")
+    page = open_page(f"{site}/search.html?q=motif_importance")
     page.wait_for_selector("#search-results li a[href*='api.html']")
 
 
@@ -173,7 +236,7 @@ def test_explorer_shows_the_motif_where_it_was_planted(open_page, screenshot):
             assert abs(int(peak) - 35) <= 3
     page.fill("#motif", "GATTACA")
     box = page.locator("#plot svg").bounding_box()
-    middle = box["x"] + 52 + (box["width"] - 62) * 40 / 63
+    middle = box["x"] + 56 + (box["width"] - 66) * 40 / 63
     page.mouse.click(middle, box["y"] + 150)
     assert page.inner_text("#best-at") == "40"
     assert page.locator("#best tbody tr").count() == 10
@@ -184,6 +247,70 @@ def test_explorer_shows_the_motif_where_it_was_planted(open_page, screenshot):
     assert "GATTACA" in page.input_value("#motif")
     assert len(page.input_value("#motif")) == 9
     screenshot(page, "explorer-length-9")
+
+
+@pytest.mark.parametrize("motif", ["GATTAC", "ATT", "GATTACA"])
+def test_explorer_has_w_beside_q_and_says_the_values_under_the_pointer(open_page, motif):
+    page = open_page(f"{SITE.as_uri()}/explorer.html#motif={motif}&position=20")
+    assert page.input_value("#position") == "20"
+    weights = explorer_machine().weights_
+    Q = motif_importance(weights, [motif], scale="firm")[0]
+    words = [motif[i : i + 6] for i in range(max(1, len(motif) - 5))]
+    w = np.max(
+        [
+            weights.dense(len(word))[i : i + len(Q), int("".join(map(str, encode([word])[0])), 4)]
+            for i, word in enumerate(words)
+        ],
+        axis=0,
+    )
+    box = page.locator("#plot svg").bounding_box()
+    for j in (0, 33, len(Q) - 1):
+        x = box["x"] + 56 + (box["width"] - 66) * j / (len(Q) - 1)
+        page.mouse.move(x, box["y"] + 100)
+        text = page.inner_text("#values").replace("−", "-")
+        found = re.match(r"At (\d+): Q = (\S+), w = (\S+);", text).groups()
+        assert int(found[0]) == j
+        np.testing.assert_allclose(float(found[1]), Q[j], rtol=0.01, atol=2e-5)
+        np.testing.assert_allclose(float(found[2]), w[j], rtol=0.01, atol=2e-5)
+    page.mouse.move(box["x"] + 10, box["y"] - 50)
+    assert page.inner_text("#values").startswith("At 20:")
+
+
+def test_explorer_keeps_its_state_in_the_address(open_page):
+    page = open_page(f"{SITE.as_uri()}/explorer.html")
+    page.select_option("#machine", "1")
+    page.fill("#motif", "ATTAC")
+    page.fill("#position", "30")
+    assert page.url.endswith("#machine=1&motif=ATTAC&position=30")
+    again = open_page(page.url)
+    for field in ("machine", "motif", "position"):
+        assert again.input_value(f"#{field}") == page.input_value(f"#{field}")
+    assert again.inner_text("#values") == page.inner_text("#values")
+    again.evaluate("location.hash = 'machine=0&motif=GATTACA'")
+    again.wait_for_function("document.getElementById('machine').value === '0'")
+    assert again.input_value("#motif") == "GATTACA"
+
+
+def test_explorer_takes_spaces_and_shows_nothing_old_after_an_error(open_page):
+    page = open_page(f"{SITE.as_uri()}/explorer.html")
+    page.fill("#motif", " GAUU aca ")
+    text = page.inner_text("#message")
+    assert text.startswith("GATTACA is most important")
+    assert "Spaces are left out. U is read as T." in text
+    wrong = [("#motif", "GATTAXA", "not X"), ("#motif", "A" * 21, "this one has 21")]
+    wrong += [("#length", "0", "from 1 to 20"), ("#length", "21", "from 1 to 20")]
+    for field, value, said in wrong:
+        page.fill("#motif", "GATTACA")
+        assert page.locator("#best tbody tr").count() == 10
+        page.fill(field, value)
+        assert said in page.inner_text("#message")
+        assert page.locator("#best tbody tr, #plot svg").count() == 0
+        assert page.inner_text("#values") == ""
+        page.set_viewport_size({"width": 900, "height": 900})  # nothing old is drawn again
+        assert page.locator("#plot svg").count() == 0
+    page.fill("#motif", "GATTACA")
+    page.fill("#position", "99")
+    assert "are 0 to 63" in page.inner_text("#message")
 
 
 def test_explorer_says_what_a_motif_is_and_has_the_unseen_motif(open_page):
