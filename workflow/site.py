@@ -39,6 +39,7 @@ def stage(source: Path, *, one_page: bool = False) -> None:
         "tally": tally(ledger),
         "minute": minute(),
         "contents": contents(),
+        "printed": printed_contents(),
         "sweep": sweep(),
         "claims": claims_table(ledger, one_page),
         "errata": errata_table(ledger, one_page),
@@ -123,6 +124,16 @@ def contents() -> str:
         place = "" if section == "–" else f"§{section.replace('Figure', 'Fig.')} · "
         lines.append(f"{stem[:2]} · {place}{title} <notebooks/{stem}>")
     return "\n".join(lines)
+
+
+def printed_contents() -> str:
+    """Return the same as links within the one page of the PDF, after the ledger and the errata."""
+    entry = '<li><a href="#{}">{}</a></li>'
+    lines = [entry.format("claims-table", "Claims"), entry.format("errata-table", "Errata")]
+    for line in contents().split("\n"):
+        title, _, document = line.rstrip(">").rpartition(" <")
+        lines.append(entry.format(f"document-{document}", title))
+    return '<ul class="contents">\n' + "\n".join(lines) + "\n</ul>"
 
 
 def sweep() -> str:
