@@ -1,5 +1,7 @@
 """The weighted degree kernel with shifts as an operator: K·v in linear time, without K."""
 
+from threading import Lock
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -97,6 +99,7 @@ class WDSOperator:
         (length, n), degree = letters.shape, len(delta)
         self._longest = np.empty((length, n), dtype=np.int32)  # words of min(D, L - p) letters
         self._levels: list[_All | _Found] = []
+        self._alone = Lock()  # a product writes into the levels, for fresh memory takes its time
         words = position = np.empty(0, dtype=np.int64)
         for d in range(degree, 0, -1):
             ending = range(0 if d == degree else length - d, length - d + 1)
@@ -115,7 +118,8 @@ class WDSOperator:
             words = np.concatenate([words, *new])
             position = np.concatenate([position, np.repeat(ending, np.diff(bounds))])
             known = _known(words, d, size) if unknown else None
-            level = _Found(words, position, size, delta[d - 1], ending, bounds[:-1], known)
+            ends = list(zip(ending, bounds.tolist(), bounds[1:].tolist(), strict=False))
+            level = _Found(words, position, size, delta[d - 1], ends, known)
             self._levels.append(level)
             words, position = words[level.first] // size, position[level.first]
             if d - 1 == short:
@@ -125,20 +129,17 @@ class WDSOperator:
         """K v."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
         v = np.tile(v / self._strands, self._strands)
-        sums: list[np.ndarray] = []
-        for i, level in enumerate(self._levels):
-            g = np.zeros(level.n_words)
-            if i:
-                self._levels[i - 1].down(sums[-1], g)
-            for p, start in level.ending:
-                new = np.bincount(self._longest[p], v)
-                g[start : start + len(new)] = new
-            sums.append(g)
-        score, h = np.zeros(len(v)), np.zeros(len(self._longest))
-        for level in reversed(self._levels):
-            h = level.up(sums.pop(), h)
-            for p, start in level.ending:
-                score += h[start:].take(self._longest[p], mode="clip")
+        score, h, own = np.zeros(len(v)), np.zeros(len(self._longest)), np.empty(len(v))
+        with self._alone:
+            for i, level in enumerate(self._levels):
+                if i:
+                    self._levels[i - 1].down(level.g)
+                for p, start, stop in level.ending:
+                    level.g[start:stop] = np.bincount(self._longest[p], v, stop - start)
+            for level in reversed(self._levels):
+                h = level.up(h)
+                for p, start, stop in level.ending:
+                    score += np.take(h[start:stop], self._longest[p], out=own, mode="clip")
         return score[: self.shape[0]] * self.scale
 
 
@@ -159,21 +160,22 @@ class _All:
         known: np.ndarray | None,
     ) -> None:
         n = length - d + 1
-        self.shape, self.n_words = (n, size, size ** (d - 1)), n * size**d
-        self.ending = [(p, p * size**d) for p in ending]  # where no longer word is had, its start
+        self.shape, m = (n, size, size ** (d - 1)), size**d
+        self.ending = [(p, p * m, (p + 1) * m) for p in ending]  # where no longer word is had
+        self.g, self.h = np.zeros(n * m), np.empty((n, m))
         self.known = known  # which have no unknown letter; None for all
         self.shift = len(delta) - 1
         self.mixture = toeplitz(np.r_[delta, np.zeros(n)][:n])
 
-    def down(self, g: np.ndarray, sums: np.ndarray) -> None:
+    def down(self, g: np.ndarray) -> None:
         """Sums of words, to those of their prefixes."""
         n, _, m = self.shape
-        g.reshape(self.shape).sum(axis=1, out=sums[: n * m].reshape(n, m))
+        self.g.reshape(self.shape).sum(axis=1, out=g[: n * m].reshape(n, m))
 
-    def up(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+    def up(self, h: np.ndarray) -> np.ndarray:
         """What prefixes have, and the mixture of words over shifts."""
         n, _, m = self.shape
-        g, out = g.reshape(n, -1), np.empty((n, self.n_words // n))
+        g, out = self.g.reshape(n, -1), self.h
         for rows in gen_batches(n, _POSITIONS):
             near = slice(max(0, rows.start - self.shift), rows.stop + self.shift)
             np.matmul(self.mixture[rows, near], g[near], out=out[rows])
@@ -193,22 +195,20 @@ class _Found:
         position: np.ndarray,
         size: int,
         delta: np.ndarray,
-        ending: range,
-        starts: np.ndarray,
+        ending: list[tuple[int, int, int]],
         known: np.ndarray | None,
     ) -> None:
-        self.n_words = len(words)
-        self.ending = list(zip(ending, starts.tolist(), strict=True))
-        self.known = known
+        self.g, self.ending, self.known = np.zeros(len(words)), ending, known
         new = np.diff(words // size, prepend=-1) != 0
         self.first = np.flatnonzero(new | (np.diff(position, prepend=-1) != 0))  # of each prefix
         self.prefix: slice | np.ndarray = slice(len(self.first))  # its number among the prefixes
         self.own, self.above = delta[0], _above(words, position, delta)
 
-    def down(self, g: np.ndarray, sums: np.ndarray) -> None:
-        sums[self.prefix] = np.add.reduceat(g, self.first)
+    def down(self, g: np.ndarray) -> None:
+        g[self.prefix] = np.add.reduceat(self.g, self.first)
 
-    def up(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+    def up(self, h: np.ndarray) -> np.ndarray:
+        g = self.g
         mixed = self.own * g + self.above @ g + self.above.T @ g
         if self.known is not None:
             mixed *= self.known
