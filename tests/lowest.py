@@ -12,10 +12,13 @@ import tomllib
 from workflow import BUILD, ROOT
 
 EXTRAS = ("plot", "cluster")
-NEEDED = ["pytest", "hypothesis", "polars<2", "pyarrow"]  # polars 2 is newer than scikit-learn 1.6
-TESTS = "bad_input bins binary estimators features groups inference invariances measure normal "
-TESTS += "pairs scores streaming strings strings_alphabet strings_background strings_kernel "
-TESTS += "strings_motifs strings_poim strings_svm strings_weights"
+NEEDED = ["pytest", "hypothesis", "tqdm", "pyarrow"]
+NEEDED += ["polars<2"]  # the second is newer than scikit-learn 1.6
+TESTS = "bad_input bins binary by_class cluster datasets display estimators features given "
+TESTS += "groups how_sure inference interaction invariances measure normal pairs "
+TESTS += "scores search sources streaming strings strings_alphabet strings_any "
+TESTS += "strings_background strings_kernel strings_motifs strings_poim strings_surrogate "
+TESTS += "strings_svm strings_weights"
 
 
 def lowest() -> list[str]:

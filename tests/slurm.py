@@ -23,7 +23,7 @@ import psutil
 from tests.kill_sweep import done, rows, write_tiny
 from workflow import BUILD, ROOT
 
-POINTS, DEATH = 16, 4  # points, and how many are done when a node dies
+POINTS, DEATH = 9, 2  # points, and how many are done when a node dies
 SECONDS = 3.0  # of each, so that one can be met at work
 NOT_RUN = 3  # exit status, so that it does not look like a pass
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo", "squeue", "sbatch", "srun", "scancel")
