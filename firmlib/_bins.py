@@ -7,14 +7,17 @@ missing values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Self
+from math import isnan
+from typing import Any, Self
 
 import numpy as np
 
 from firmlib._columns import NUMBER, Scale
-from firmlib._rounding import NUDGE, ROUNDING
+from firmlib._grid import Cells, Grid
+from firmlib._rounding import NUDGE
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
@@ -22,50 +25,6 @@ LARGE = 2048
 _CELLS = 64  # of that grid per bin
 _SEARCH_CELLS = 16  # per bin, to look it up
 _SHARED = 4  # first values in a cell from which a binary search is faster
-
-
-class Grid(NamedTuple):
-    """Equal cells, of f or, where f has long tails, of arcsinh((f - centre) / unit)."""
-
-    centre: float
-    unit: float
-    long_tails: bool
-    low: float
-    scale: float
-
-    @classmethod
-    def over(cls, f: np.ndarray, count: np.ndarray | None, cells: int, long_tails: bool) -> Self:
-        """Return cells over the range of f, whose values stand for `count` rows each."""
-        grid = cls(0.0, 1.0, long_tails, 0.0, 1.0)
-        if long_tails:
-            centre = _median(f, count)
-            away = np.abs(f - centre)
-            unit = _median(away, count) or float(np.average(away, weights=count))
-            grid = grid._replace(centre=centre, unit=unit)
-        low, high = grid.place(np.array([f.min(), f.max()]))
-        # a hair less than all cells, so that the largest value lies in the last
-        return grid._replace(low=low, scale=cells * (1 - ROUNDING) / (high - low))
-
-    def place(self, f: np.ndarray) -> np.ndarray:
-        """Return where in the grid the values lie, in cells."""
-        if self.long_tails:
-            f = np.arcsinh((f - self.centre) / self.unit)
-        return (f - self.low) * self.scale
-
-    def value(self, place: np.ndarray) -> np.ndarray:
-        """Return the value that lies there."""
-        f = self.low + place / self.scale
-        return self.centre + self.unit * np.sinh(f) if self.long_tails else f
-
-
-def _median(f: np.ndarray, count: np.ndarray | None) -> float:
-    if count is None:
-        return float(np.median(f))
-    order = np.argsort(f, kind="stable")
-    last = np.cumsum(count[order])
-    n = last[-1]
-    middle = np.searchsorted(last, [(n - 1) // 2, n // 2], side="right")
-    return float(f[order[middle]].mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +44,10 @@ class Bins:
     n: float = 0.0
     scale: Scale = NUMBER
 
-    @cached_property
+    @property
     def missing(self) -> bool:
         """Whether the last bin is that of missing values."""
-        return bool(np.isnan(self.first[-1]))
+        return isnan(self.first[-1])
 
     @property
     def nominal(self) -> bool:
@@ -112,8 +71,7 @@ class Bins:
 
     def _index(self, f: np.ndarray) -> np.ndarray:
         if self.grid is not None and self.bin_of_cell is not None:
-            cell = np.clip(self.grid.place(f), 0, len(self.bin_of_cell) - 1)
-            return self.bin_of_cell[cell.astype(np.int32)]
+            return self.bin_of_cell[self.grid.cell(f, len(self.bin_of_cell))]
         if len(f) < _SEARCH_CELLS * len(self.first) and "_cells" not in self.__dict__:
             return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
         low, scale, before, shared = self._cells
@@ -159,8 +117,9 @@ def find_bins(
     count: np.ndarray | None = None,
     scale: Scale = NUMBER,
     alike: bool = False,
-) -> tuple[Bins, np.ndarray]:
-    """Return bins for the values of a feature, and the bin of each.
+    sweep: Callable[..., Cells] = Cells,
+) -> tuple[Bins, Any]:
+    """Return bins for the values of a feature, and the bin of each (or what a `sweep` gives).
 
     With n_bins="auto" the outermost bins are halved again and again: q_f may change much there.
     A value may stand for several rows, `count` of them with the weight `w` together. Categories
@@ -169,15 +128,17 @@ def find_bins(
     """
     if scale.labels is not None:
         return _of_levels(f, scale)
-    if not np.isnan(f.max()):
-        bins, index = _find(f, w, method, rows, n_bins, count, alike)
+    last = float(f.max())
+    if not isnan(last):
+        bins, index = _find(f, w, last, method, rows, n_bins, count, alike, sweep)
         return bins if scale is NUMBER else replace(bins, scale=scale), index
     known = ~np.isnan(f)
     index = np.full(len(f), 0)
     bins = Bins(np.empty(0), "discrete", n=len(f))
     if known.any():
         some = None if count is None else count[known]
-        bins, index[known] = _find(f[known], w[known], method, rows, n_bins, some, alike)
+        g = f[known]
+        bins, index[known] = _find(g, w[known], float(g.max()), method, rows, n_bins, some, alike)
     index[~known] = len(bins.first)
     return replace(bins, first=np.append(bins.first, np.nan), scale=scale), index
 
@@ -194,32 +155,32 @@ def _of_levels(f: np.ndarray, scale: Scale) -> tuple[Bins, np.ndarray]:
 def _find(
     f: np.ndarray,
     w: np.ndarray,
+    last: float,
     method: str,
     rows: str,
     n_bins: int | str,
     count: np.ndarray | None,
     alike: bool,
-) -> tuple[Bins, np.ndarray]:
+    sweep: Callable[..., Cells] = Cells,
+) -> tuple[Bins, Any]:
     """Return bins for values of which none is missing."""
     n = len(f) if count is None else int(count.sum())
     tails = n_bins == "auto" and rows == "sample"
     if isinstance(n_bins, str) and rows == "sample":
-        n_bins = max(2, int(np.sqrt(w.sum()) + NUDGE))
+        n_bins = max(2, int(np.sqrt(w[0] * len(w) if alike else w.sum()) + NUDGE))
     elif isinstance(n_bins, str):
         n_bins = 0  # as many as the levels tell
     some = method == "auto" and len(f) <= n_bins  # levels, without looking
     many = n >= LARGE and rows == "sample" and method != "discrete"
     if many and not some and _CELLS * n_bins <= 4 * n:
-        for long_tails in (False, True):
-            found = _on_grid(f, w, count, method, n_bins, tails, long_tails)
-            if found is not None:
-                return found
+        found = _on_grid(f, w, last, count, method, n_bins, tails, sweep)
+        if found is not None:
+            return found
     order = f.argsort(kind="stable")
     ranked = f[order]
     begins = _begins(ranked)
     index = np.empty(len(f), dtype=np.intp)
     levels = np.count_nonzero(begins)
-    last = float(ranked[-1])
     n_bins = n_bins or max(2, int(np.sqrt(levels)))
     if method == "auto":
         method = "discrete" if rows == "population" or levels <= n_bins else "binned"
@@ -237,39 +198,43 @@ def _find(
 def _on_grid(
     f: np.ndarray,
     w: np.ndarray,
+    last: float,
     count: np.ndarray | None,
     method: str,
     n_bins: int,
     tails: bool,
-    long_tails: bool,
-) -> tuple[Bins, np.ndarray] | None:
+    sweep: Callable[..., Cells],
+) -> tuple[Bins, Any] | None:
     """Return bins that are runs of cells, in linear time; None if the cells are too coarse.
 
     They are where more than a quarter of a bin lies within a cell and is not one value.
     """
     cells = _CELLS * n_bins
+    seen = {"last": last, "n": len(f) if count is None else float(count.sum())}
     with np.errstate(all="ignore"):
-        grid = Grid.over(f, count, cells, long_tails)
-        if not 0 < grid.scale < np.inf or not np.isfinite(grid.low):
+        grid = Grid.over(float(f.min()), last, cells)
+        for _ in range(2):
+            if not grid.usable:
+                return None
+            found = sweep(f, w, grid, cells)
+            n = found.n
+            taken = n > 0
+            few = method == "auto" and np.count_nonzero(taken) <= n_bins
+            full = taken if few else n > n.sum() / (4 * n_bins)
+            value = found.values(full) if full.any() else np.empty(0)
+            if value is not None:
+                break
+            grid = found.long_tails(last)
+        else:
             return None
-    cell = grid.place(f).astype(np.int32)
-    n = np.bincount(cell, w, cells)
-    taken = n > 0
-    few = method == "auto" and np.count_nonzero(taken) <= n_bins
-    full = taken if few else n > n.sum() / (4 * n_bins)
-    value = np.zeros(cells)
-    if full.any():
-        value[cell] = f
-        if np.any((value[cell] != f) & full[cell]):
-            return None
-    seen = {"last": float(f.max()), "n": len(f) if count is None else float(count.sum())}
     if few:
-        return Bins(value[taken], "discrete", **seen), (np.cumsum(taken) - 1)[cell]
+        bin_of_cell = np.cumsum(taken, dtype=np.int32) - 1
+        return Bins(value[taken], "discrete", **seen), found.index(bin_of_cell)
     first = np.zeros(cells, dtype=bool)
     first[taken] = _equal_frequency(n[taken], n_bins, tails)
     bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
     bins = Bins(grid.value(np.flatnonzero(first)), "binned", grid, bin_of_cell, **seen)
-    return bins, bin_of_cell[cell]
+    return bins, found.index(bin_of_cell)
 
 
 def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
@@ -280,8 +245,10 @@ def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
     W = float(n.sum())
     middle = (n.cumsum() - n / 2) / W
     # a level that lies on an edge stays there, however its weight was split
-    edges = _edges(W, n_bins, tails)
-    return _begins(edges.searchsorted(middle + NUDGE / n_bins, side="right"))
+    first = (middle + NUDGE / n_bins).searchsorted(_edges(W, n_bins, tails))
+    begins = np.zeros(len(n) + 1, dtype=bool)
+    begins[0] = begins[first] = True
+    return begins[:-1]
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
@@ -172,7 +173,8 @@ _TRUTH = Scale("ordered", as_objects([False, True]))
 def numbers(name: str, values: np.ndarray) -> np.ndarray:
     """Return numbers that are finite or missing as floats, one after another in memory."""
     values = np.ascontiguousarray(values, dtype=float)
-    if not np.isfinite(values).all() and np.isinf(values).any():
+    ends = (values.min(), values.max()) if len(values) else ()
+    if not all(map(isfinite, ends)) and np.isinf(values).any():
         bad = np.flatnonzero(np.isinf(values))
         raise ValueError(
             f"{name} must be finite or missing, got {len(bad)} infinite values, the first "

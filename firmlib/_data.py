@@ -115,12 +115,21 @@ class Data:
         self, names: Sequence[str], functions: Sequence[Values], n_jobs: int | None
     ) -> tuple[Estimate, list[Tally | Slope | None], list[str]]:
         """Estimate each feature; return also what its curve is made from, and its method."""
+        values = len(self.scores.r) * len(names)
+        most = 2 * len(names) > self.table.width  # of the columns are asked for
+        compiled, size = replace(self, scores=self.scores.compiled(values)), _BLOCK
+        if n_jobs not in (None, 1):
+            from joblib import effective_n_jobs
+
+            size = min(_BLOCK, -(-len(names) // effective_n_jobs(n_jobs)))
 
         def block(start: int) -> list[Tally | Slope | Estimate]:
-            part = slice(start, start + _BLOCK)
-            return [self._one(n, f) for n, f in zip(names[part], functions[part], strict=True)]
+            data, part = compiled, slice(start, start + size)
+            if most:
+                data = replace(data, table=self.table.in_order(values))
+            return [data._one(n, f) for n, f in zip(names[part], functions[part], strict=True)]
 
-        starts = range(0, len(names), _BLOCK)
+        starts = range(0, len(names), size)
         if n_jobs in (None, 1):
             found = [one for start in starts for one in block(start)]
         else:
@@ -306,7 +315,7 @@ def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -
     if rows == "population":
         return "count"
     if weight_type == "auto":
-        weight_type = "sampling" if (w % 1).any() else "count"
+        weight_type = "sampling" if (w != np.rint(w)).any() else "count"
     if weight_type == "count" and method != "slope" and w.sum() <= 1:
         raise ValueError(
             f"sample_weight sums to {w.sum():g}, but if it counts rows it must exceed 1; for "

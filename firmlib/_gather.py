@@ -86,8 +86,8 @@ class Gatherer:
             unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,
             powers=sample and self.standardize,
-        )
-        whole = not (chunk.w % 1).any()
+        ).compiled((seen + len(chunk.s)) * len(names))
+        whole = not (chunk.w != np.rint(chunk.w)).any()
         features = [
             self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))

@@ -7,8 +7,8 @@ the data; from them follow q_f, the variance of q_f, a standard error and a test
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy import special
 
 from firmlib._bins import Bins, find_bins
 from firmlib._columns import NUMBER, Column, Scale
+from firmlib._fast import Summed, Swept, loops
 from firmlib._inference import Estimate, Influence
 from firmlib._rounding import EMPTY, ROUNDING
 from firmlib._spread import Sums, paired_bins, spread
@@ -38,6 +39,7 @@ class Scores:
     unit : the number of the unit that each row belongs to, if several rows belong together.
     standardized : whether the scores were divided by their own standard deviation.
     parts : what each row adds to sums. An entry may stand for several rows, `count` of them.
+    loops : compiled ones, if they are to be used.
     """
 
     mean: float
@@ -47,6 +49,7 @@ class Scores:
     unit: np.ndarray | None = None
     standardized: bool = False
     count: np.ndarray | None = None
+    loops: Any = None
 
     @classmethod
     def of(
@@ -88,6 +91,25 @@ class Scores:
             fine=self.parts.wrrr is not None,
             standardized=True,
         )
+
+    def compiled(self, values: int) -> Self:
+        """Return the same, to be summed up by compiled loops if so many values are worth it."""
+        plain = self.unit is None and not any(a is not None for a in self.parts[4:])
+        if not plain or self.standardized:
+            return self
+        return replace(self, loops=loops(values))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The weights; where all are alike, one number that is read again and again."""
+        return np.broadcast_to(self.w[0], self.w.shape) if self.alike else self.w
+
+    def index(self, bins: Bins, f: np.ndarray) -> np.ndarray | Summed:
+        """Return the bin of each value, of which none is missing, or at once the sums in them."""
+        if self.loops is None or bins.grid is None:
+            return bins.index(f)
+        rows, grid = (f, self.r, self.weights), tuple(bins.grid)
+        return Summed(self.loops.sweep(*rows, grid, bins.bin_of_cell, len(bins.first)))
 
     @cached_property
     def total(self) -> Sums:
@@ -159,6 +181,9 @@ class Scores:
             n = len(w) if self.count is None else int(self.count.sum())
         if n is not None:
             w = w * (n / w.sum())
+        if self.loops is not None:
+            f, w = np.ascontiguousarray(f), self.weights
+            options["sweep"] = partial(Swept, self.loops, self.r)
         return find_bins(f, w, count=self.count, **options)
 
     def psi(self, q: np.ndarray, V: float) -> np.ndarray:
@@ -292,24 +317,37 @@ class Tally(NamedTuple):
         }
 
 
-def tally(index: np.ndarray, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
+def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     """Return the sums over the rows of each bin."""
     n_bins, w, wr = len(bins.first), scores.w, scores.parts.wr
-    if bins.missing and np.isnan(f.max()):
+    if bins.missing and not isinstance(index, Summed) and np.isnan(f.max()):
         f = np.where(np.isnan(f), 0.0, f)
-    wgg = wgr = None
-    if bins.method == "binned" and scores.parts.wrrr is not None:
-        with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
-            g = f - bins.first[index]
-            wgg, wgr = w * g * g, wr * g
-    parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr, *scores.parts[10:])
-    sums = Sums._make([None if a is None else np.bincount(index, a, n_bins) for a in parts])
+    if scores.loops is not None:
+        sums = _swept(index, scores, f, n_bins)
+    else:
+        wgg = wgr = None
+        if bins.method == "binned" and scores.parts.wrrr is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
+                g = f - bins.first[index]
+                wgg, wgr = w * g * g, wr * g
+        parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr, *scores.parts[10:])
+        sums = Sums._make([None if a is None else np.bincount(index, a, n_bins) for a in parts])
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 
 
-def _by_unit(index: np.ndarray, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:
+def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, n_bins: int) -> Sums:
+    """Return the sums by compiled loops, unless they are known already."""
+    if not isinstance(index, Summed):
+        rows = index.astype(np.int32), np.ascontiguousarray(f), scores.r, scores.weights
+        index = Summed(scores.loops.sums(*rows, n_bins))
+    sums = np.zeros((4, n_bins))  # no row that was swept lies in a last bin of missing values
+    sums[:, : len(index.table)] = index.table.T
+    return Sums(*sums)
+
+
+def _by_unit(index: Any, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:
     """Return the sums with those over pairs of rows that share a bin and a unit."""
     assert scores.unit is not None
     key, part = np.unique(index * (scores.unit.max() + 1) + scores.unit, return_inverse=True)
@@ -329,9 +367,9 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     for k in np.unique(2 * alike + kinds):
         which = np.flatnonzero(2 * alike + kinds == k)
         some = [tallies[j] for j in which.tolist()]
-        shape = sizes[which].max(), len(which)
-        sums = some[0].sums.each(lambda _: np.zeros(shape))  # noqa: B023
-        first = np.zeros(shape)
+        shape = len(which), sizes[which].max()  # a feature's bins stay together in memory
+        sums = some[0].sums.each(lambda _: np.zeros(shape).T)  # noqa: B023
+        first = np.zeros(shape).T
         for i, one in enumerate(some):
             first[: sizes[which[i]], i] = one.bins.first
             for into, values in zip(sums, one.sums, strict=True):

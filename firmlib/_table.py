@@ -12,8 +12,12 @@ import numpy as np
 
 from firmlib._checks import short
 from firmlib._columns import Column, numbers, read
+from firmlib._fast import loops
 
 _WIDE = 256  # columns
+_LINE = 64  # bytes that memory gives at a time
+_NEAR = 2**29  # bytes of columns that are copied at a time, at most
+_TILE = 1024  # rows whose columns are copied together
 
 
 class Table:
@@ -65,6 +69,8 @@ class Table:
         self.keep: slice | np.ndarray = slice(None)
         self.categorical: frozenset[int] = frozenset()
         self.whole = at_least > 0  # or a chunk, in which some level may be absent
+        self.near: tuple[int, np.ndarray] | None = None  # columns at hand, and the first of them
+        self.loops: Any = None
 
     @classmethod
     def of(cls, data: Any, name: str = "X") -> Self:
@@ -75,6 +81,12 @@ class Table:
         """The same table, whose columns hold some of the rows alone."""
         other = copy.copy(self)
         other.keep = keep
+        return other
+
+    def in_order(self, values: int) -> Self:
+        """The same table, whose columns are read one after another, so many values in all."""
+        other = copy.copy(self)
+        other.near, other.loops = (0, np.empty((0, self.n))), loops(values)
         return other
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
@@ -171,8 +183,21 @@ class Table:
         elif self.is_frame:
             values = _plain(self.data[:, j])
         else:
-            values = self.data[:, j]
+            values = self._of_array(j)
         return read(name, values, self.n, self.keep)
+
+    def _of_array(self, j: int) -> np.ndarray:
+        """A column of an array; of one that lies in memory by rows, copied with its neighbours."""
+        X = self.data
+        apart = X.dtype.kind in "iuf" and X.itemsize <= 8 and X.strides[0] > X.strides[1]
+        if self.near is None or not apart:
+            return X[:, j]
+        first, columns = self.near
+        if not first <= j < first + len(columns):
+            several = max(1, min(_LINE // X.itemsize, _NEAR // max(8 * self.n, 1)))
+            columns = _transposed(X[:, j : j + several], self.loops)
+            first, self.near = j, (j, columns)
+        return columns[j - first]
 
     def values(self, j: Any) -> np.ndarray:
         """A column as numbers, one per row; nan where it is missing."""
@@ -191,6 +216,17 @@ class Table:
                 f"{short(own.tolist())}: take .loc[{self.name}.index] of it to match rows by "
                 "label, or .to_numpy() if its rows are in this order already"
             )
+
+
+def _transposed(X: np.ndarray, compiled: Any) -> np.ndarray:
+    """A few columns as floats, each of which lies together in memory."""
+    columns = np.empty(X.shape[::-1])
+    if compiled is not None:
+        compiled.transposed(X, columns)
+        return columns
+    for start in range(0, len(X), _TILE):
+        columns[:, start : start + _TILE] = X[start : start + _TILE].T
+    return columns
 
 
 def _plain(series: Any) -> Any:

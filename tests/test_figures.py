@@ -1,14 +1,18 @@
 """Figures that everyone can read: colours, sizes, and the numbers in a heat map."""
 
+import re
 from itertools import combinations
 
 import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 
 from firmlib.compendium import figures
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+from workflow import ROOT
 
 CATEGORIES = [entry["color"] for entry in figures.STYLE["axes.prop_cycle"]]
 # Linear RGB as it is seen without one kind of cones: Machado, Oliveira and Fernandes (2009).
@@ -59,6 +63,19 @@ def test_the_simulation_sees_what_merges():
     assert (
         gap("#a05000", "#607000", "deuteranopia") < APART < gap("#a05000", "#607000", "all cones")
     )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "figures").glob("*.png")), ids=lambda p: p.stem)
+def test_figures_fit_a_page(path):
+    assert imread(path).shape[1] <= 7 * figures.STYLE["savefig.dpi"]
+
+
+def test_words_in_figures_have_seven_points():
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if "figures.save" in cell.source:
+                sizes = re.findall(r"(?:font|label)size=([\d.]+)", cell.source)
+                assert all(float(size) >= 7 for size in sizes), (path.stem, sizes)
 
 
 def test_heat_map_has_readable_numbers_dots_and_gaps():

@@ -1,0 +1,133 @@
+"""Loops over the rows, compiled by numba: what `firmlib._grid` and `firmlib._moments` do in NumPy.
+
+Machine code is kept beside this file, or where numba keeps it if that cannot be written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+_BLOCK = 1024  # rows whose cells are found together
+_TILE = 64  # rows that stay near while their columns are copied
+_ONE = np.float64(1).view(np.int64)
+_FLOATS = types.Array(types.float64, 1, "C", readonly=True)
+_WEIGHTS = types.Array(types.float64, 1, "A", readonly=True)  # one number may stand for all
+_CODES = types.Array(types.int32, 1, "C", readonly=True)
+_GRID = types.UniTuple(types.float64, 4)
+_VALUES = types.Array(types.float64, 1, "C")
+_FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
+_TABLE = types.Array(types.float64, 2, "C")
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+def _add_to_row(typing: Any, table: Any, row: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Add four numbers to a row of a table (n, 4), in one instruction where there is one."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        four = ir.VectorType(ir.DoubleType(), 4)
+        first = builder.mul(args[1], ir.Constant(args[1].type, 4))
+        place = builder.bitcast(builder.gep(data, [first]), four.as_pointer())
+        more = ir.Constant(four, ir.Undefined)
+        for k, number in enumerate(args[2:]):
+            more = builder.insert_element(more, number, ir.Constant(ir.IntType(32), k))
+        builder.store(builder.fadd(builder.load(place, align=8), more), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(table, row, a, b, c, d), code
+
+
+_add: Any = intrinsic(_add_to_row)
+
+
+@njit(**_OPTIONS)
+def _cells(f, grid, cells, found):
+    """Find `Grid.cell` of some values."""
+    centre, unit, low, scale = grid
+    last = cells - 1.0
+    for i in range(len(f)):
+        x = f[i]
+        if unit:
+            y = (x - centre) / unit
+            x = np.copysign((np.float64(1 + abs(y)).view(np.int64) - _ONE) * 2.0**-52, y)
+        place = (x - low) * scale
+        place = place if place > 0.0 else 0.0
+        found[i] = np.int32(place if place < last else last)
+
+
+@njit(types.Array(types.int32, 1, "C")(_FLOATS, _GRID, types.intp), **_OPTIONS)
+def count(f, grid, cells):
+    """Return how many values lie in each cell."""
+    n, cell = np.zeros(cells, np.int32), np.empty(_BLOCK, np.int32)
+    for start in range(0, len(f), _BLOCK):
+        block = f[start : start + _BLOCK]
+        _cells(block, grid, cells, cell)
+        for i in range(len(block)):
+            n[cell[i]] += 1
+    return n
+
+
+@njit(_VALUES(_FLOATS, _FLOATS, _GRID, types.intp), **_OPTIONS)
+def weigh(f, w, grid, cells):
+    """Return the weight in each cell."""
+    n, cell = np.zeros(cells), np.empty(_BLOCK, np.int32)
+    for start in range(0, len(f), _BLOCK):
+        block = f[start : start + _BLOCK]
+        _cells(block, grid, cells, cell)
+        for i in range(len(block)):
+            n[cell[i]] += w[start + i]
+    return n
+
+
+@njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, types.intp), **_OPTIONS)
+def sweep(f, r, w, grid, bin_of_cell, n_bins):
+    """Return the sums of w, w r, w r^2 and w f in each bin, which is looked up by cell."""
+    table, cell = np.zeros((n_bins, 4)), np.empty(_BLOCK, np.int32)
+    for start in range(0, len(f), _BLOCK):
+        block = f[start : start + _BLOCK]
+        _cells(block, grid, len(bin_of_cell), cell)
+        for i in range(len(block)):
+            wi, ri = w[start + i], r[start + i]
+            index = np.intp(bin_of_cell[cell[i]])
+            _add(table, index, wi, wi * ri, wi * ri * ri, wi * block[i])
+    return table
+
+
+@njit(types.Tuple((_VALUES, types.boolean))(_FLOATS, _GRID, _FLAGS), **_OPTIONS)
+def values(f, grid, full):
+    """Return the value in each full cell, and whether there is but one in each."""
+    found, cell = np.full(len(full), np.nan), np.empty(_BLOCK, np.int32)
+    for start in range(0, len(f), _BLOCK):
+        block = f[start : start + _BLOCK]
+        _cells(block, grid, len(full), cell)
+        for i in range(len(block)):
+            if full[cell[i]]:
+                if np.isnan(found[cell[i]]):
+                    found[cell[i]] = block[i]
+                elif found[cell[i]] != block[i]:
+                    return found, False
+    return found, True
+
+
+@njit(_TABLE(_CODES, _FLOATS, _FLOATS, _WEIGHTS, types.intp), **_OPTIONS)
+def sums(index, f, r, w, n_bins):
+    """Return the sums of w, w r, w r^2 and w f in each bin."""
+    table = np.zeros((n_bins, 4))
+    for i in range(len(f)):
+        _add(table, np.intp(index[i]), w[i], w[i] * r[i], w[i] * r[i] * r[i], w[i] * f[i])
+    return table
+
+
+@njit(**_OPTIONS)
+def transposed(X, out):
+    """Copy a few columns of a table by rows, so that each lies together in memory."""
+    for start in range(0, len(X), _TILE):
+        end = min(len(X), start + _TILE)
+        for j in range(X.shape[1]):
+            for i in range(start, end):
+                out[j, i] = X[i, j]

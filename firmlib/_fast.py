@@ -1,0 +1,56 @@
+"""Compiled loops over the rows, where numba is installed (the extra `fast`) and rows are many."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from firmlib._grid import Cells, Grid
+
+LEAST = 2**22
+"""Values from which loading numba is worth its while."""
+
+
+@cache
+def _compiled() -> Any:
+    try:
+        from firmlib import _compiled
+    except ImportError:
+        return None
+    return _compiled
+
+
+def loops(values: int) -> Any:
+    """Return compiled loops for so many values; None if NumPy will do, or is all there is."""
+    return _compiled() if values >= LEAST else None
+
+
+class Swept(Cells):
+    """Cells whose rows are counted in one sweep, and summed up in another."""
+
+    def __init__(
+        self, loops: Any, r: np.ndarray, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int
+    ) -> None:
+        self.loops, self.r, self.f, self.w, self.grid = loops, r, f, w, grid
+        self.n = self.count(grid, cells)
+
+    def count(self, grid: Grid, cells: int) -> np.ndarray:
+        if self.w.strides == (0,):  # one number stands for all
+            return self.w[0] * self.loops.count(self.f, tuple(grid), cells)
+        return self.loops.weigh(self.f, self.w, tuple(grid), cells)
+
+    def values(self, full: np.ndarray) -> np.ndarray | None:
+        found, alone = self.loops.values(self.f, tuple(self.grid), full)
+        return found if alone else None
+
+    def index(self, bin_of_cell: np.ndarray) -> Any:
+        rows, grid = (self.f, self.r, self.w), tuple(self.grid)
+        return Summed(self.loops.sweep(*rows, grid, bin_of_cell, int(bin_of_cell[-1]) + 1))
+
+
+class Summed(NamedTuple):
+    """What stands for the bin of each row where sums are known: of w, w r, w r^2, w f in bins."""
+
+    table: np.ndarray

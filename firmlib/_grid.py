@@ -1,0 +1,108 @@
+"""Equal cells over a feature's values, in which bins are found in linear time, without a sort."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from firmlib._rounding import ROUNDING
+
+_ONE = np.float64(1).view(np.int64)
+_RESOLVED = 8  # cells between quartiles that tell them well enough
+_ZOOMS = 3
+
+
+class Grid(NamedTuple):
+    """Equal cells, of f or, where f has long tails, of (f - centre) / unit bent like a logarithm.
+
+    Without long tails the unit is 0.
+    """
+
+    centre: float
+    unit: float
+    low: float
+    scale: float
+
+    @classmethod
+    def over(cls, low: float, high: float, cells: int, centre: float = 0, unit: float = 0) -> Self:
+        """Return cells from one value to another."""
+        grid = cls(centre, unit, 0.0, 1.0)
+        low, high = grid.place(np.array([low, high], dtype=float))
+        # a hair less than all cells, so that the largest value lies in the last
+        return grid._replace(low=low, scale=cells * (1 - ROUNDING) / (high - low))
+
+    @property
+    def usable(self) -> bool:
+        """Whether its numbers did not overflow."""
+        return 0 < self.scale < np.inf and bool(np.isfinite(self.low))
+
+    def place(self, f: np.ndarray) -> np.ndarray:
+        """Return where in the grid the values lie, in cells."""
+        if self.unit:
+            f = _bent((f - self.centre) / self.unit)
+        return (f - self.low) * self.scale
+
+    def cell(self, f: np.ndarray, cells: int) -> np.ndarray:
+        """Return the cell of each value; those beyond the ends lie in the outermost."""
+        return np.clip(self.place(f), 0, cells - 1).astype(np.int32)
+
+    def value(self, place: np.ndarray) -> np.ndarray:
+        """Return the value that lies there."""
+        f = self.low + place / self.scale
+        return self.centre + self.unit * _straight(f) if self.unit else f
+
+
+def _bent(y: np.ndarray) -> np.ndarray:
+    """Return y up to 1 in size, and beyond about 1 + log2: the bits of a number 1 + |y| as such."""
+    bits = (1 + np.abs(y)).view(np.int64) - _ONE
+    return np.copysign(bits * 2.0**-52, y)
+
+
+def _straight(y: np.ndarray) -> np.ndarray:
+    """Return what `_bent` bends to y."""
+    whole = np.floor(np.abs(y))
+    return np.copysign(np.ldexp(1 + (np.abs(y) - whole), whole.astype(int)) - 1, y)
+
+
+class Cells:
+    """The values of a feature in the cells of a grid, with the weight `n` of each cell."""
+
+    n: np.ndarray
+
+    def __init__(self, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int) -> None:
+        self.f, self.w, self.grid = f, w, grid
+        self.cell = grid.cell(f, cells)
+        self.n = np.bincount(self.cell, w, cells)
+
+    def count(self, grid: Grid, cells: int) -> np.ndarray:
+        """Return the weight in each cell of another grid."""
+        return np.bincount(grid.cell(self.f, cells), self.w, cells)
+
+    def values(self, full: np.ndarray) -> np.ndarray | None:
+        """Return the value in each full cell; None if there are several in one."""
+        value = np.zeros(len(self.n))
+        value[self.cell] = self.f
+        return None if np.any((value[self.cell] != self.f) & full[self.cell]) else value
+
+    def index(self, bin_of_cell: np.ndarray) -> Any:
+        """Return the bin of each row."""
+        return bin_of_cell[self.cell]
+
+    def long_tails(self, high: float) -> Grid:
+        """Return cells that widen outwards from about the quartiles, which are zoomed in upon."""
+        grid, n, cells, low = self.grid, self.n, len(self.n), self.grid.low
+        for _ in range(_ZOOMS):
+            share = n.cumsum() / n.sum()
+            first, middle, last = share.searchsorted([0.25, 0.5, 0.75])
+            left, right = middle - first, last - middle
+            place = first if 2 * left < right else last if 2 * right < left else middle
+            centre = float(grid.value(place + 0.5))  # about where the values are densest
+            if min(left, right) >= _RESOLVED:
+                return Grid.over(low, high, cells, centre, min(left, right) / 4 / grid.scale)
+            grid = Grid.over(*grid.value(np.array([first, last + 1.0])).tolist(), cells)
+            if not grid.usable:
+                break
+            n = self.count(grid, cells)
+        away = float(np.average(np.abs(self.f - centre), weights=self.w))
+        return Grid.over(low, high, cells, centre, away)

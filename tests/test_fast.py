@@ -1,0 +1,143 @@
+"""Compiled loops give the numbers of NumPy, and are not needed."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import firmlib
+from firmlib import _fast
+from firmlib._grid import Cells, Grid
+
+N = 60_000
+
+
+@pytest.fixture(scope="module")
+def columns():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=N)
+    return {
+        "normal": z,
+        "far": 1e9 + z,
+        "right": np.exp(2 * z),
+        "left": -np.exp(2 * z),
+        "both": z / rng.normal(size=N),
+        "zeros": np.where(z < 0.5, 0.0, np.exp(3 * z)),
+        "tied": np.round(z, 1),
+        "many ties": np.round(z, 3),
+        "binary": np.where(z > 0, 1.0, 0.0),
+        "constant": np.ones(N),
+        "missing": np.where(z > 1, np.nan, z),
+        "huge": 1e300 * z,
+        "tiny": 1e-300 * z,
+        "sorted": np.sort(z),
+    }
+
+
+@pytest.fixture(scope="module")
+def score(columns):
+    rng = np.random.default_rng(1)
+    return np.sin(3 * columns["normal"]) + columns["sorted"] + rng.normal(size=N)
+
+
+def both(monkeypatch, call):
+    """Return what a call gives with compiled loops, and without."""
+    pytest.importorskip("numba")
+    found = []
+    for least in (0, np.inf):
+        monkeypatch.setattr(_fast, "LEAST", least)
+        found.append(call())
+    return found
+
+
+def assert_same(fast, slow):
+    assert fast.methods == slow.methods
+    for name, values in slow.to_frame().select_dtypes(float).items():
+        found = fast.to_frame()[name].loc[values.index]
+        np.testing.assert_allclose(found, values, rtol=1e-12, atol=1e-12, err_msg=name)
+    for name in fast.feature_names:
+        a, b = fast.curves[name], slow.curves[name]
+        for values in ("t", "q", "n"):
+            np.testing.assert_allclose(getattr(a, values), getattr(b, values), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, "count"])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_same_numbers(monkeypatch, columns, score, weights, n_jobs):
+    X = pd.DataFrame(columns)
+    w = None if weights is None else np.arange(N) % 3
+    fast, slow = both(monkeypatch, lambda: firmlib.firm(score, X, sample_weight=w, n_jobs=n_jobs))
+    assert_same(fast, slow)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_by_rows_and_by_columns(monkeypatch, score, dtype, order):
+    X = (1000 * np.random.default_rng(2).normal(size=(N, 19))).astype(dtype, order=order)
+    expected = firmlib.firm(score, [tuple(row) for row in X[:, :1].tolist()])
+    fast, slow = both(monkeypatch, lambda: firmlib.firm(score, X))
+    assert_same(fast, slow)
+    assert fast.importances[0] == pytest.approx(expected.importances[0], rel=1e-12)
+
+
+def test_streams(monkeypatch, columns, score):
+    X = pd.DataFrame(columns).sample(frac=1, random_state=0)
+    s = score[X.index]
+
+    def call():
+        stream = firmlib.StreamingFirm(first_rows=20_000)
+        for start in range(0, N, 20_000):
+            stream.partial_fit(X[start : start + 20_000], s[start : start + 20_000])
+        return stream.result()
+
+    assert_same(*both(monkeypatch, call))
+
+
+@pytest.mark.parametrize("name", ["right", "left", "both"])
+def test_long_tails_need_no_sort(monkeypatch, columns, score, name):
+    def refused(*args, **kwargs):
+        raise AssertionError("sorted")
+
+    monkeypatch.setattr("firmlib._bins._begins", refused)
+    found = firmlib.firm(score, pd.DataFrame({name: columns[name]}))
+    assert found.methods == ("binned",)
+
+
+@pytest.mark.parametrize("unit", [0.0, 0.3])
+def test_a_grid_finds_its_values_again(unit):
+    f = np.random.default_rng(0).standard_cauchy(1000)
+    grid = Grid.over(f.min(), f.max(), 500, 0.1, unit)
+    np.testing.assert_allclose(grid.value(grid.place(f)), f, rtol=1e-9, atol=1e-9)
+    order = np.argsort(f)
+    assert np.all(np.diff(grid.cell(f, 500)[order]) >= 0)
+    assert grid.cell(f, 500).min() == 0
+    assert grid.cell(f, 500).max() == 499
+    assert Cells(f, np.ones(1000), grid, 500).n.sum() == 1000
+
+
+def test_numba_is_loaded_for_many_values_alone():
+    pytest.importorskip("numba")
+    code = (
+        "import sys, numpy as np, firmlib\n"
+        "X = np.random.default_rng(0).normal(size=({n}, 2))\n"
+        "firmlib.firm(X[:, 0], X)\n"
+        "print('numba' in sys.modules)"
+    )
+    for n, loaded in ((5000, False), (_fast.LEAST // 2, True)):
+        run = subprocess.run([sys.executable, "-c", code.format(n=n)], capture_output=True)
+        assert run.stdout.decode().strip() == str(loaded), run.stderr.decode()
+
+
+def test_numba_is_not_needed():
+    code = (
+        "import sys, numpy as np, firmlib\n"
+        "from firmlib import _fast\n"
+        "sys.modules['numba'] = None\n"
+        "_fast.LEAST = 0\n"
+        "X = np.random.default_rng(0).normal(size=(5000, 2))\n"
+        "print(firmlib.firm(X[:, 0], X).importances[0].round(1))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert run.stdout.decode().strip() == "1.0", run.stderr.decode()
