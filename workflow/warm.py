@@ -10,7 +10,6 @@ A fork has the modules and nothing else: what a run changes ends with it, as wit
 """
 
 import ast
-import asyncio
 import contextlib
 import fcntl
 import functools
@@ -47,7 +46,10 @@ def serve(lock: str, *command: str) -> int:
     alive, held = os.pipe()
     forks: set[int] = set()
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(SOCKET)
+        try:
+            server.bind(SOCKET)
+        except OSError:  # not every file system has sockets; each run starts cold then
+            return subprocess.call(command, pass_fds=[int(lock)])
         server.listen(100)
         snakemake = subprocess.Popen(command, pass_fds=[int(lock), held])
         os.close(int(lock))
@@ -109,7 +111,7 @@ def _answer(asked: socket.socket) -> None:
         arguments = json.loads(asked.makefile().readline())
         fcntl.fcntl(asked, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(asked, fcntl.F_SETFL, os.O_ASYNC)  # SIGIO, which ends this process
-        local_provisioner.launch_kernel = Kernel
+        local_provisioner.launch_kernel = Kernel  # pyright: ignore[reportPrivateImportUsage]
         status = main(*arguments)
         fcntl.fcntl(asked, fcntl.F_SETFL, 0)
         asked.sendall(str(status).encode())
@@ -157,6 +159,8 @@ class Kernel:
 
 
 def _become_kernel(arguments: list[str]) -> None:
+    import asyncio
+
     from ipykernel.kernelapp import IPKernelApp
 
     if numpy := sys.modules.get("numpy"):
