@@ -149,6 +149,8 @@ def test_product_without_the_matrix(case, normalize, v):
         (50, 70, 8, 10, 0.25),  # hardly a long word twice
         (200, 33, 31, 2, 1.0),  # all the same
         (1, 9, 9, 8, 0.5),
+        (520, 40, 5, 20, 0.25),  # all words are kept, and mixed in several steps
+        (500, 12, 12, 3, 0.5),  # all of up to 4 letters, those found of more
     ],
 )
 def test_larger_products_without_the_matrix(n, length, degree, shift, common, shift_weights):
@@ -214,5 +216,5 @@ def test_refuses_what_does_not_fit():
 
 def test_operator_refuses_what_does_not_fit(monkeypatch):
     monkeypatch.setattr(_checks, "MEMORY_LIMIT", 100)
-    with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(45, 2\)"):
+    with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(53, 2\)"):
         WDSOperator(SEQS, degree=2)

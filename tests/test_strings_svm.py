@@ -6,6 +6,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import sklearn
+from scipy.linalg import block_diag, toeplitz
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from firmlib.strings import DNA, PROTEIN, PositionalWeights, svm, top_motifs
+from firmlib.strings._coarse import Coarse
 from firmlib.strings.alphabet import decode, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.svm import WDSClassifier
@@ -385,6 +387,83 @@ def test_refused_loss_and_length():
     too_many = np.zeros((40_000, 2), dtype=np.uint8)
     with pytest.raises(ValueError, match=r"^the kernel matrix .* would take 11.9 GiB"):
         WDSClassifier(2).fit(too_many, np.arange(40_000) % 2)
+
+
+# The stand-in that shortens conjugate gradients
+
+
+def letters_and_pairs(Z, size):
+    """Which letters and pairs stand where, one column each."""
+    n = len(Z)
+    one = (Z[:, :, None] == np.arange(size)).astype(float)
+    two = one[:, :-1, :, None] * one[:, 1:, None, :]
+    return np.c_[one.reshape(n, -1), two.reshape(n, -1)]
+
+
+@pytest.mark.parametrize(("length", "size", "top"), [(3, 4, 3), (8, 4, 4), (9, 3, 2), (11, 2, 2)])
+def test_stand_in_is_inverted_exactly(length, size, top):
+    rng = np.random.default_rng(length)
+    Z, scale = rng.integers(0, top + 1, (50, length)), rng.uniform(0.5, 1, 50)
+    kernel = {"degree": 3, "shift": 2, "shift_weights": "rase"}
+    active = rng.random(50) < 0.7
+    inverse = Coarse(Z, scale, size=size, **kernel).inverse(active, 0.3)
+    A = (scale[:, None] * letters_and_pairs(Z, size))[active]
+    A -= A.mean(axis=0)
+    beta = np.array([3, 2, 1]) / 6
+    k2 = beta[1] + 2 * beta[2] / size
+    k1 = beta[0] + 2 * beta[1] / size + 3 * beta[2] / size**2 - 2 * k2 / size
+    mixtures = [
+        toeplitz(np.r_[1, 1 / 4, 1 / 6, np.zeros(length)][:m]) for m in (length, length - 1)
+    ]
+    S = block_diag(
+        k1 * np.kron(mixtures[0], np.eye(size)), k2 * np.kron(mixtures[1], np.eye(size**2))
+    )
+    r = 0.3 + length * (1 - k1 - k2) * np.mean(scale**2)
+    v = rng.normal(size=len(A))
+    v -= v.mean()
+    found = inverse(v)
+    expected = np.linalg.solve(r * np.eye(len(A)) + A @ S @ A.T, v)
+    np.testing.assert_allclose(found - found.mean(), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"degree": 8, "shift": 5},
+        {"degree": 8, "shift": 5, "C": 100.0},
+        {"degree": 2, "shift": 3, "shift_weights": "shogun"},
+        {"degree": 6, "normalize": False, "class_weight": "balanced"},
+        {"degree": 20, "unknown": "average", "shift": 1},
+    ],
+)
+def test_stand_in_saves_products_and_changes_nothing_else(options, monkeypatch):
+    X, Y = planted(1500, jitter=3)
+    if "unknown" in options:
+        X[np.random.default_rng(0).random(X.shape) < 0.05] = 4
+        X[::3, 15:] = 4
+    found, products = [], []
+    product = svm.WDSOperator.__matmul__
+    for worth in (0, 10**9):
+        count = []
+        monkeypatch.setattr(svm, "_COARSE", worth)
+        monkeypatch.setattr(
+            svm.WDSOperator, "__matmul__", lambda K, v, n=count: n.append(1) or product(K, v)
+        )
+        model = WDSClassifier(loss="squared_hinge", **options).fit(X, Y)
+        found.append(alpha_of(model, len(X)))
+        products.append(len(count))
+    assert products[1] < 0.75 * products[0]
+    size = np.linalg.norm(found[0])
+    assert np.linalg.norm(found[1] - found[0]) < 2e-6 * size
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_short_sequences_are_many(length):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (20_000, length))
+    Y = (X[:, 0] + rng.integers(0, 3, len(X)) > 2).astype(int)
+    model = WDSClassifier(min(2, length), loss="squared_hinge").fit(X, Y)
+    assert model.score(X, Y) > 0.7
 
 
 # Weights of classes and sequences, more classes, probabilities, strands, reads

@@ -149,9 +149,9 @@ def wds_diagonal(
     strands = [X, alphabet.reverse_complement(X)] if reverse_complement else [X]
     for strand in strands:
         for s, delta in enumerate(shift_factors(shift, shift_weights)):
-            x, y, own = _words(X, strand, s, degree, len(alphabet))
             for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
-                k[rows] += delta * _common_words(x[:, :, rows], y[:, :, rows], own, degree)
+                words = _words(X[rows], strand[rows], s, degree, len(alphabet))
+                k[rows] += delta * _common_words(*words, degree)
     return k * (2 / (degree * (degree + 1) * len(strands)))
 
 

@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from firmlib._checks import check_number, check_option, check_weights
+from firmlib.strings._coarse import Coarse
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.operator import WDSOperator
@@ -31,6 +32,7 @@ from firmlib.strings.weights import PositionalWeights
 __all__ = ["WDSClassifier"]
 
 _BATCH = 2**17  # sequences scored at once
+_COARSE = 3000  # m^3 steps for a factorization save more where they are below n L so many times
 _ARMIJO = 1e-4  # part of the descent that its slope promises, at least; the usual choice
 _ROUNDING = 1e-14  # part of the loss that is lost in summing it
 
@@ -250,6 +252,12 @@ def _fit_squared_hinge(
     K = WDSOperator(X, **kernel)
     max_iter = 100 if model.max_iter == -1 else model.max_iter
     options = {"C": model.C * weight, "tol": model.tol, "max_iter": max_iter}
+    size, length = len(kernel["alphabet"]), X.shape[1]
+    worth = (length * size * (size + 1)) ** 3 <= _COARSE * X.size
+    if worth and length > 2 and model.degree > 1 and not model.reverse_complement:
+        names = ("degree", "shift", "shift_weights")
+        coarse = Coarse(X, K.scale, size=size, **{name: kernel[name] for name in names})
+        options["inverse"] = coarse.inverse
     if not model.verbose:
         return _newton(K.__matmul__, y, **options)
     from tqdm import tqdm
@@ -270,6 +278,7 @@ def _newton(
     C: np.ndarray,
     tol: float,
     max_iter: int,
+    inverse: Callable[[np.ndarray, float], Callable] | None = None,
     report: Callable[[str], object] = str,
 ) -> tuple[np.ndarray, float, int]:
     """Minimize 1/2 a'K a + sum_i C_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
@@ -291,7 +300,8 @@ def _newton(
         if n_iter == max_iter:
             break
         atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C.max())
-        da = _ridge(K, y, loss > 0, a, C, atol) - a
+        near = inverse and inverse(loss > 0, float(np.mean(1 / (2 * C[loss > 0]))))
+        da = _ridge(K, y, loss > 0, a, C, atol, near) - a
         Kda = K(da)
         db = float(np.average((y - Ka - Kda)[loss > 0], weights=C[loss > 0])) - b
         t = _line_search(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
@@ -313,10 +323,12 @@ def _ridge(
     a: np.ndarray,
     C: np.ndarray,
     atol: float,
+    near: Callable[[np.ndarray], np.ndarray] | None,
 ) -> np.ndarray:
     """Solve (K + I / (2C)) a + b = y and sum(a) = 0 on the active sequences; a = 0 elsewhere.
 
-    By conjugate gradients among the vectors of mean 0, which do not see b, from `a` on.
+    By conjugate gradients among the vectors of mean 0, which do not see b, from `a` on; `near`,
+    if given, is near the inverse.
     """
     out = np.zeros(len(y))
 
@@ -329,7 +341,8 @@ def _ridge(
 
     m = np.count_nonzero(active)
     system = LinearOperator((m, m), matvec=product, dtype=float)  # type: ignore[call-arg]
-    z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol)
+    M = near and LinearOperator((m, m), matvec=lambda z: centred(near(centred(z))), dtype=float)  # type: ignore[call-arg]
+    z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol, M=M)
     out[active] = centred(z)
     return out
 
