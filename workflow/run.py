@@ -68,6 +68,7 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
                 cwd=folder,
                 kernel_name="python3",
                 progress_bar=False,
+                request_save_on_cell_execute=False,  # once at the end, not twice for each cell
             )
             return {}
         except PapermillExecutionError as error:
