@@ -12,12 +12,12 @@ import nbformat
 import yaml
 from matplotlib.image import imread
 
+from firmlib.compendium.figures import STYLE
 from workflow import ROOT
 from workflow.manifest import makers
 
 PARAMETER = re.compile(r"^(\w+): ([\w\[\]]+) = (.+?)  # (.+)$", re.M)
-NUMERIC = re.compile(r"[-−+±×%.,:e()\d\s]*|NaN|nan|inf|–|True|False")
-DPI = 200  # of the pictures
+NUMERIC = re.compile(r"[-−+±×%.,:e()\d\s]*|NaN|nan|inf|–")
 
 
 def page(path: Path, *, one_page: bool) -> nbformat.NotebookNode:
@@ -58,7 +58,7 @@ def captions() -> dict[str, dict[str, str]]:
 def figure(name: str, one_page: bool) -> str:
     """Return a figure with its number, caption, description and, on the site, its files."""
     about = captions()[name]
-    width = imread(ROOT / "figures" / f"{name}.png").shape[1] / DPI
+    width = imread(ROOT / "figures" / f"{name}.png").shape[1] / STYLE["savefig.dpi"]
     files = "".join(
         f' · <a href="../downloads/{name}.{kind}" download>{kind}<span class="of"> of figure '
         f"{about['number']}</span></a>"
