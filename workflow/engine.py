@@ -108,17 +108,19 @@ def start(snakefile: Path, folder: Path, runs: Path, options: list[str]) -> subp
         for run in runs.glob("*"):
             if not state(run):  # nobody knows how it went, so that it must run again
                 shutil.rmtree(run)
+        serve = ("-m", "workflow.warm", "--serve", str(lock.fileno()), sys.executable)
         return subprocess.Popen(
             [
-                *(sys.executable, "-m", "snakemake", "--snakefile", snakefile),
+                *(sys.executable, *(serve if "--cores" in options else ())),
+                *("-m", "snakemake", "--snakefile", snakefile),
                 *("--directory", folder, *OPTIONS, *options),
             ],
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             pass_fds=[lock.fileno()],
-            cwd=ROOT,
-            env=os.environ | caches | {"PYTHONUTF8": "1"},
+            cwd=folder,
+            env=os.environ | caches | {"PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
         )
 
 

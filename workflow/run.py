@@ -68,6 +68,7 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
                 cwd=folder,
                 kernel_name="python3",
                 progress_bar=False,
+                request_save_on_cell_execute=False,  # once at the end, not twice for each cell
             )
             return {}
         except PapermillExecutionError as error:
@@ -108,7 +109,11 @@ def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]
     return joined
 
 
+def main(source: str, folder: str, index: str = "", point: str = "") -> int:
+    """Run a notebook as it is, or at a point of an index; return 0 if it came to its end."""
+    parameters = json.loads(Path(index).read_text())["points"][point] if index else {}
+    return 0 if run(Path(source).resolve(), Path(folder).resolve(), parameters) else 1
+
+
 if __name__ == "__main__":
-    source, folder, *point = sys.argv[1:]
-    parameters = json.loads(Path(point[0]).read_text())["points"][point[1]] if point else {}
-    sys.exit(0 if run(Path(source).resolve(), Path(folder).resolve(), parameters) else 1)
+    sys.exit(main(*sys.argv[1:]))

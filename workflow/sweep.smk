@@ -23,5 +23,5 @@ rule point:
     params:
         folder="points/{point}",
     shell:
-        "PYTHONPATH={CODE:q} {sys.executable:q} -m workflow.run {input.source:q} {params.folder:q}"
+        "PYTHONPATH={CODE:q} {sys.executable:q} -m workflow.warm {input.source:q} {params.folder:q}"
         " index.json {wildcards.point}"
