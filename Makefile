@@ -86,15 +86,8 @@ test-slurm: $(READY)  ## a sweep on a Slurm of two nodes, one of which dies (nee
 mutants: $(READY)  ## change the notebooks; each change must be noticed (some: ONLY="07 08")
 	@$(BIN)/python -m tests.mutants $(ONLY)
 
-bench: $(READY)  ## speed, as ratios in one run (some minutes)
-	@$(BIN)/python benchmarks/kernel.py
-	@$(BIN)/python benchmarks/poim.py
-	@$(BIN)/python benchmarks/surrogate.py
-	@$(BIN)/python benchmarks/intervals.py
-	@$(BIN)/python benchmarks/peers.py
-	@$(BIN)/python benchmarks/scaling.py
-	@$(BIN)/python benchmarks/streaming.py
-	@$(BIN)/python benchmarks/search.py
+bench: $(READY)  ## speed, as ratios in one run, into benchmarks/ (some: ONLY="kernel poim")
+	@$(BIN)/python benchmarks/run.py $(ONLY)
 
 lint: $(READY)  ## check style with ruff, types with pyright
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ import argparse
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from threadpoolctl import threadpool_limits
+from timing import Row, show
 
 import firmlib
 from firmlib import display
@@ -28,7 +29,6 @@ from firmlib.compendium import figures
 from firmlib.features import Pairs
 
 OUTPUT = Path(__file__).parents[1] / "build" / "bench"
-WIDE = {"array": 2, "frame": 3, "sparse": 3, "sparse stream": 6}  # CPU seconds wanted; two chunks
 BYTES = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss
 
 
@@ -108,31 +108,22 @@ def draw(ax: plt.Axes, x: pd.Series, y: pd.Series, color: str, name: str) -> Non
     a, c = slope(x, y)
     ax.loglog(x, y, "o", color=color, markersize=4, label=f"{name}, slope {a:.2f}")
     ax.loglog(x, c * x**a, color=color, linewidth=1)
-    print(f"  {name} against {x.name}: slope {a:.2f}")
 
 
-def goal(what: str, reached: float, wanted: float) -> None:
-    print(f"{what}: {reached:.2f}, wanted {wanted}: {'met' if reached <= wanted else 'NOT met'}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="without ten million rows")
-    quick = parser.parse_args().quick
+def rows(quick: bool = False) -> Iterator[Row]:
     by_n = [(int(n), 20, 1) for n in np.geomspace(10**3, 10**6, 7).round(-2)]
     by_d = [(100_000, d, 1) for d in (2, 5, 10, 20, 50, 100)]
     big = [] if quick else [(10**7, 10, 2)]
-    rows = []
-    print(f"{'n':>9}{'d':>5}{'jobs':>5}{'FIRM, s':>10}{'sort, s':>10}{'memory, MB':>12}{'data':>7}")
+    measured = []
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
-        for row in pool.map(measure, *zip(*(by_n + by_d + big), strict=True)):
-            rows.append(row)
-            print(
-                f"{row['n']:9}{row['d']:5}{row['n_jobs']:5}{row['firm']:10.4f}{row['sort']:10.4f}"
-                f"{row['memory'] / 1e6:12.1f}{row['data'] / 1e6:7.0f}",
-                flush=True,
-            )
-    table = pd.DataFrame(rows)
+        for size in pool.map(measure, *zip(*(by_n + by_d + big), strict=True)):
+            measured.append(size)
+            what = f"scores given, {size['n']:,} × {size['d']}"
+            if size["n_jobs"] == 2:
+                yield Row(f"{what}, two jobs", size["firm"], "s on the clock")
+            else:
+                yield Row(what, size["firm"], ratio=size["firm"] / size["sort"], to="np.sort")
+    table = pd.DataFrame(measured)
     OUTPUT.mkdir(parents=True, exist_ok=True)
     table.to_csv(OUTPUT / "scaling.csv", index=False, float_format="%.6g")
 
@@ -154,16 +145,14 @@ def main() -> None:
     axes[1, 1].set(xlabel="features $d$")
     figure.savefig(OUTPUT / "scaling.png")
 
-    million = table[table["n"] == 10**6].iloc[0]
-    goal("1e6 × 20, FIRM in np.sort", million["firm"] / million["sort"], 1)
-    if not quick:
-        goal("1e7 × 10, wall seconds of two jobs", table["firm"].iloc[-1], 4)
-    for kind, wanted in WIDE.items():
+    for kind in ("array", "frame", "sparse", "sparse stream"):
         narrow, all_of_it = wide(kind, 2000), wide(kind, 20_000)
-        goal(f"{kind}, 20 000 columns, CPU seconds", all_of_it, wanted)
-        print(f"  {all_of_it / narrow:.1f} times as long as 2000 columns")
-    goal("499 500 pairs of bits, CPU seconds", pairs(1000), 5)
+        what = f"20,000 columns, {kind}"
+        yield Row(what, all_of_it, ratio=all_of_it / narrow, to="2000 columns")
+    yield Row("xors of 499,500 pairs of bits", pairs(1000))
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="without ten million rows")
+    show(rows(parser.parse_args().quick))

@@ -6,23 +6,17 @@ algorithms. Then more thresholds and rows, and the interactions of all pairs of 
 rows, firmlib alone.
 """
 
-import sys
-import time
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from timing import cpu_seconds
+from timing import Row, cpu_seconds, show, timed
 
 from firmlib import firm
 from firmlib._conjunctions import Conjunctions
 from firmlib.features import Pairs
 
 N, COLUMNS, ORDER, BEST, MIN_ROWS = 10_000, 30, 3, 10, 20
-
-
-def report(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def problem(n: int, cuts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -36,9 +30,9 @@ def problem(n: int, cuts: int) -> tuple[np.ndarray, np.ndarray]:
     return np.column_stack([part for f in above for part in (f, ~f)]), s - s.mean()
 
 
-def ours(holds: np.ndarray, r: np.ndarray) -> list[float]:
+def ours(holds: np.ndarray, r: np.ndarray, order: int) -> list[float]:
     found = Conjunctions(holds, r, np.ones(len(r)), MIN_ROWS)
-    best = [found.importance(rule) for rule in found.best(ORDER, 4 * BEST)]
+    best = [found.importance(rule) for rule in found.best(order, 4 * BEST)]
     return sorted((Q for Q in best if Q > 0), reverse=True)[:BEST]
 
 
@@ -71,40 +65,32 @@ def theirs(ps, algorithm, holds: np.ndarray, r: np.ndarray) -> list[float]:
     return [float(Q) for Q, _ in algorithm.execute(task).to_descriptions()]
 
 
-def timed(call, *arguments) -> tuple[float, list[float]]:
-    start = time.process_time()
-    found = call(*arguments)
-    return time.process_time() - start, found
-
-
-def main(cuts: int) -> None:
-    holds, r = problem(N, cuts)
+def rows() -> Iterator[Row]:
+    holds, r = problem(N, 2)
     m = holds.shape[1]
     many = m + m * (m - 1) // 2 + m * (m - 1) * (m - 2) // 6
-    best = ours(holds, r)
-    seconds = cpu_seconds(lambda: ours(holds, r), repeat=3)
-    report(f"{N} x {COLUMNS}, {cuts} cuts, {many} conjunctions: firmlib {seconds:.2f} s")
+    best = ours(holds, r, ORDER)
+    seconds = cpu_seconds(lambda: ours(holds, r, ORDER), repeat=3)
+    yield Row(f"{many:,} conjunctions of up to 3, {N:,} × {COLUMNS}, 2 thresholds", seconds)
     try:
         import pysubgroup as ps
     except ImportError:
-        report("pysubgroup is not installed (it declares numpy < 2)")
-        return
-    for name, algorithm in {
-        "Apriori": ps.Apriori(use_numba=False),
-        "DFS": ps.DFS(ps.BitSetRepresentation),
-    }.items():
-        other, found = timed(theirs, ps, algorithm, holds, r)
+        ps = None
+    for name in ("DFS", "Apriori") if ps else ():
+        algorithm = (
+            ps.DFS(ps.BitSetRepresentation) if name == "DFS" else ps.Apriori(use_numba=False)
+        )
+        found, other = timed(theirs, ps, algorithm, holds, r)
         np.testing.assert_allclose(found, best)
-        report(f"  pysubgroup, {name}: {other:.1f} s, {other / seconds:.0f} times as long")
+        yield Row(f"the same by pysubgroup, {name}", other, ratio=other / seconds)
+    for n, order in ((10_000, 2), (5_000, 3), (100_000, 2)):
+        what = f"conjunctions of up to {order}, {n:,} × {COLUMNS}, 9 thresholds"
+        yield Row(what, timed(ours, *problem(n, 9), order)[1])
+    X = np.random.default_rng(0).normal(size=(100_000, 50))
+    result, seconds = timed(firm, X[:, 0] * X[:, 1] + X[:, 2], X, Pairs("interaction"))
+    assert result.to_frame().index[0] == "x0 × x1"
+    yield Row("interactions of 1225 pairs, 100,000 rows", seconds)
 
 
 if __name__ == "__main__":
-    main(2)
-    for n, cuts, order in ((10_000, 9, 2), (5_000, 9, 3), (100_000, 9, 2)):
-        ORDER = order
-        seconds, _ = timed(ours, *problem(n, cuts))
-        report(f"firmlib, {n} x {COLUMNS}, {cuts} cuts, order {order}: {seconds:.1f} s")
-    X = np.random.default_rng(0).normal(size=(100_000, 50))
-    start = time.process_time()
-    [best] = firm(X[:, 0] * X[:, 1] + X[:, 2], X, Pairs("interaction")).to_frame().index[:1]
-    report(f"interactions of 1225 pairs, 10^5 rows: {time.process_time() - start:.1f} s, {best}")
+    show(rows())

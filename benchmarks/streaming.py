@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from timing import Row, show
 from tqdm import tqdm
 
 from firmlib import StreamingFirm, firm
@@ -92,22 +93,19 @@ def run(read: Callable, folder: Path, rows: int) -> tuple[float, float, float, l
     return clock, cpu, memory("VmHWM") - before, importances.tolist()
 
 
-def compare(write: Callable, read: Callable, rows: int, folder: Path) -> None:
+def compare(write: Callable, read: Callable, rows: int, folder: Path) -> Iterator[Row]:
     write(rows, folder)
     for n in (rows // 10, rows):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-            clock, cpu, peak, importances = fresh.submit(run, read, folder, n).result()
-        gap = np.abs(np.array(importances)[:18] - WEIGHTS[:18]).max()
-        print(
-            f"  {read.__name__[5:]:8} {n:11,} rows: {clock:6.1f} s ({cpu:6.1f} of CPU), "
-            f"{n / clock:9,.0f} rows/s, peak {peak:4.0f} MiB beyond the start; "
-            f"Q differ from the truth by {gap:.4f} at most",
-            flush=True,
-        )
+            clock, _, peak, importances = fresh.submit(run, read, folder, n).result()
+        np.testing.assert_allclose(importances[:18], WEIGHTS[:18], atol=25 / np.sqrt(n))
+        what = f"{read.__name__[5:]}, {n:,} × {FEATURES}"
+        yield Row(what, clock, "s on the clock")
+        yield Row(f"{what}: memory beyond the start", peak, "MiB")
 
 
-def in_memory(rows: int = 10**6) -> None:
-    """CPU seconds of the same rows at once and in chunks, without a disk."""
+def in_memory(rows: int = 10**6) -> Row:
+    """CPU seconds of rows in chunks, without a disk, beside those of the same rows at once."""
     F, s = map(np.concatenate, zip(*made(rows), strict=True))
     start = time.process_time()
     firm(s, F)
@@ -117,7 +115,24 @@ def in_memory(rows: int = 10**6) -> None:
         stream.partial_fit(F[i : i + CHUNK], s[i : i + CHUNK])
     stream.result()
     chunks = time.process_time() - start
-    print(f"  in memory {rows:,} rows: CPU {chunks:.2f} s in chunks, {batch:.2f} s by firm at once")
+    what = f"in memory, {rows:,} × {FEATURES}, in chunks"
+    return Row(what, chunks, ratio=chunks / batch, to="firm at once")
+
+
+def rows(n: int = 10**7, n_parquet: int = 2 * 10**6, in_folder: str | None = None) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(dir=in_folder) as name:
+        need = 4 * (FEATURES + 1) * max(n, n_parquet) / 2**30
+        free = shutil.disk_usage(name).free / 2**30
+        if need > 0.9 * free:
+            sys.exit(
+                f"--rows {n} needs {need:.1f} GiB in {Path(name).parent}, "
+                f"but {free:.1f} GiB are free; take fewer rows or another --folder"
+            )
+        yield in_memory()
+        yield from compare(write_map, read_map, n, Path(name))
+        for path in Path(name).iterdir():
+            path.unlink()
+        yield from compare(write_parquet, read_parquet, n_parquet, Path(name))
 
 
 if __name__ == "__main__":
@@ -126,17 +141,4 @@ if __name__ == "__main__":
     parser.add_argument("--parquet-rows", type=int, default=2 * 10**6)
     parser.add_argument("--folder", help="where to make the temporary folder")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
-        need = 4 * (FEATURES + 1) * max(arguments.rows, arguments.parquet_rows) / 2**30
-        free = shutil.disk_usage(name).free / 2**30
-        if need > 0.9 * free:
-            sys.exit(
-                f"--rows {arguments.rows} needs {need:.1f} GiB in {Path(name).parent}, "
-                f"but {free:.1f} GiB are free; take fewer rows or another --folder"
-            )
-        print(f"Rows of {FEATURES} features in float32, chunks of {CHUNK:,}")
-        in_memory()
-        compare(write_map, read_map, arguments.rows, Path(name))
-        for path in Path(name).iterdir():
-            path.unlink()
-        compare(write_parquet, read_parquet, arguments.parquet_rows, Path(name))
+    show(rows(arguments.rows, arguments.parquet_rows, arguments.folder))

@@ -437,7 +437,7 @@ def test_stand_in_is_inverted_exactly(length, size, top):
     ],
 )
 def test_stand_in_saves_products_and_changes_nothing_else(options, monkeypatch):
-    X, Y = planted(1500, jitter=3)
+    X, Y = planted(600, jitter=3)
     if "unknown" in options:
         X[np.random.default_rng(0).random(X.shape) < 0.05] = 4
         X[::3, 15:] = 4

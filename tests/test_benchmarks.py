@@ -1,0 +1,59 @@
+"""The tables of the benchmarks are those of the results; nothing here is timed."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+if not FOLDER.exists():
+    pytest.skip("without the benchmarks, as in a source distribution", allow_module_level=True)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import run
+
+    yield run
+    for name in ("run", "timing"):
+        sys.modules.pop(name)
+
+
+@pytest.fixture
+def row(run):
+    return run.Row
+
+
+def test_tables_are_those_of_the_results(run):
+    results = json.loads((FOLDER / "results.json").read_text())
+    readme = (FOLDER / "README.md").read_text()
+    assert set(results) <= set(run.SCRIPTS)
+    assert run.with_tables(readme, results) == readme
+    for name in run.SCRIPTS:
+        assert f"<!-- {name} -->" in readme
+
+
+def test_a_table_says_where_a_peer_wins(run, row):
+    table = run.table([row("ours", 2.0), row("fast", 1.0, ratio=0.5), row("slow", 9.0, ratio=4.5)])
+    assert table.splitlines()[2:] == [
+        "| ours | 2 CPU s |  |",
+        "| fast | 1 CPU s | **0.5 × firmlib** |",
+        "| slow | 9 CPU s | 4.5 × firmlib |",
+        "",
+        "Faster than firmlib: fast.",
+    ]
+    assert "Faster" not in run.table([row("half a copy", 1.0, ratio=0.5, to="copy")])
+
+
+def test_a_table_takes_the_place_of_the_last_one(run, row):
+    readme = "a\n<!-- poim -->\nold\n\nFaster: none\n<!-- end -->\nb\n"
+    results = {"poim": {"rows": [row("new", 1.0)._asdict()]}}
+    once = run.with_tables(readme, results)
+    assert "old" not in once
+    assert once.startswith("a\n<!-- poim -->\n| | |")
+    assert once.endswith("| new | 1 CPU s |  |\n<!-- end -->\nb\n")
+    assert run.with_tables(once, results) == once
+    with pytest.raises(ValueError, match=r"^README.md has 0 places for the table of kernel"):
+        run.with_tables(readme, {"kernel": results["poim"]})
