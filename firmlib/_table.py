@@ -85,6 +85,8 @@ class Table:
 
     def in_order(self, values: int) -> Self:
         """The same table, whose columns are read one after another, so many values in all."""
+        if not isinstance(self.data, np.ndarray):
+            return self
         other = copy.copy(self)
         other.near, other.loops = (0, np.empty((0, self.n))), loops(values)
         return other
