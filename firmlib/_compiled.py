@@ -84,17 +84,31 @@ def weigh(f, w, grid, cells):
     return n
 
 
+@njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, types.intp), **_OPTIONS)
+def sweep(f, r, w, grid, cells):
+    """Return the sums of w, w r, w r^2 and w f in each cell."""
+    table, cell = np.zeros((cells, 4)), np.empty(_BLOCK, np.int32)
+    for start in range(0, len(f), _BLOCK):
+        block = f[start : start + _BLOCK]
+        _cells(block, grid, cells, cell)
+        for i in range(len(block)):
+            wi, ri = w[start + i], r[start + i]
+            _add(table, np.intp(cell[i]), wi, wi * ri, wi * ri * ri, wi * block[i])
+    return table
+
+
 @njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, types.intp), **_OPTIONS)
-def sweep(f, r, w, grid, bin_of_cell, n_bins):
-    """Return the sums of w, w r, w r^2 and w f in each bin, which is looked up by cell."""
+def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
+    """Return the same sums in each bin, which is looked up by cell."""
     table, cell = np.zeros((n_bins, 4)), np.empty(_BLOCK, np.int32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, len(bin_of_cell), cell)
         for i in range(len(block)):
+            cell[i] = bin_of_cell[cell[i]]
+        for i in range(len(block)):
             wi, ri = w[start + i], r[start + i]
-            index = np.intp(bin_of_cell[cell[i]])
-            _add(table, index, wi, wi * ri, wi * ri * ri, wi * block[i])
+            _add(table, np.intp(cell[i]), wi, wi * ri, wi * ri * ri, wi * block[i])
     return table
 
 

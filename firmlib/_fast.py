@@ -12,6 +12,8 @@ from firmlib._grid import Cells, Grid
 LEAST = 2**22
 """Values from which loading numba is worth its while."""
 
+_NEAR = 2**16  # cells whose sums stay in a cache
+
 
 @cache
 def _compiled() -> Any:
@@ -28,13 +30,16 @@ def loops(values: int) -> Any:
 
 
 class Swept(Cells):
-    """Cells whose rows are counted in one sweep, and summed up in another."""
+    """Cells whose rows are summed up in one sweep; where these are many, counted before."""
 
     def __init__(
         self, loops: Any, r: np.ndarray, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int
     ) -> None:
         self.loops, self.r, self.f, self.w, self.grid = loops, r, f, w, grid
-        self.n = self.count(grid, cells)
+        self.table = None
+        if cells <= _NEAR and not grid.unit:
+            self.table = loops.sweep(f, r, w, tuple(grid), cells)
+        self.n = self.count(grid, cells) if self.table is None else self.table[:, 0].copy()
 
     def count(self, grid: Grid, cells: int) -> np.ndarray:
         if self.w.strides == (0,):  # one number stands for all
@@ -46,8 +51,12 @@ class Swept(Cells):
         return found if alone else None
 
     def index(self, bin_of_cell: np.ndarray) -> Any:
+        if self.table is not None:
+            return Summed(
+                np.add.reduceat(self.table, np.flatnonzero(np.diff(bin_of_cell, prepend=-1)))
+            )
         rows, grid = (self.f, self.r, self.w), tuple(self.grid)
-        return Summed(self.loops.sweep(*rows, grid, bin_of_cell, int(bin_of_cell[-1]) + 1))
+        return Summed(self.loops.sweep_bins(*rows, grid, bin_of_cell, int(bin_of_cell[-1]) + 1))
 
 
 class Summed(NamedTuple):

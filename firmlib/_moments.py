@@ -109,7 +109,7 @@ class Scores:
         if self.loops is None or bins.grid is None:
             return bins.index(f)
         rows, grid = (f, self.r, self.weights), tuple(bins.grid)
-        return Summed(self.loops.sweep(*rows, grid, bins.bin_of_cell, len(bins.first)))
+        return Summed(self.loops.sweep_bins(*rows, grid, bins.bin_of_cell, len(bins.first)))
 
     @cached_property
     def total(self) -> Sums:

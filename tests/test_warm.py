@@ -14,6 +14,8 @@ import pytest
 
 from workflow import ROOT, warm
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
+
 CELLS = [
     "i: int = 0  # which point",
     "import os\nimport matplotlib\nimport numpy as np",

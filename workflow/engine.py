@@ -109,9 +109,10 @@ def start(snakefile: Path, folder: Path, runs: Path, options: list[str]) -> subp
             if not state(run):  # nobody knows how it went, so that it must run again
                 shutil.rmtree(run)
         serve = ("-m", "workflow.warm", "--serve", str(lock.fileno()), sys.executable)
+        forks = "--cores" in options and sys.platform == "linux"  # elsewhere forks are not safe
         return subprocess.Popen(
             [
-                *(sys.executable, *(serve if "--cores" in options else ())),
+                *(sys.executable, *(serve if forks else ())),
                 *("-m", "snakemake", "--snakefile", snakefile),
                 *("--directory", folder, *OPTIONS, *options),
             ],

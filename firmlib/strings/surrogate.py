@@ -16,7 +16,8 @@ from firmlib.strings.weights import PositionalWeights
 __all__ = ["fit_surrogate"]
 
 _PENALTIES = 4.0 ** np.arange(4, -5, -1)  # of the ridge, the largest first
-_TOLERANCE = 1e-4  # of the ridge's solution: far below the error of any sample
+_TOLERANCE = 1e-4  # of the ridge while its penalty is sought: far below the error of any sample
+_LAST = 1e-10  # of the one that is returned, so that it is the same on every CPU
 
 
 def fit_surrogate(
@@ -86,19 +87,24 @@ def fit_surrogate(
     size = float(wds_diagonal(X[:1], **options)[0])  # the same for all sequences
     least, best, alpha = np.inf, size, np.zeros(n)
     for penalty in size * _PENALTIES:
-        alpha = _ridge(K, s, train, penalty, alpha)
+        alpha = _ridge(K, s, train, penalty, alpha, _TOLERANCE)
         error = np.mean((s - s[train].mean() - K @ alpha)[held] ** 2)
         if error >= least:
             break
         least, best = error, penalty
-    alpha = _ridge(K, s, np.arange(n), best, alpha)
+    alpha = _ridge(K, s, np.arange(n), best, alpha, _LAST)
     surrogate = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **options)
     surrogate.r2 = float(1 - least / s[held].var()) if s[held].std() > 0 else np.nan
     return surrogate
 
 
 def _ridge(
-    K: WDSOperator, s: np.ndarray, rows: np.ndarray, penalty: float, start: np.ndarray
+    K: WDSOperator,
+    s: np.ndarray,
+    rows: np.ndarray,
+    penalty: float,
+    start: np.ndarray,
+    tolerance: float,
 ) -> np.ndarray:
     """Solve (K + penalty I) alpha = s - mean(s) on some rows; alpha = 0 elsewhere."""
     alpha = np.zeros(len(s))
@@ -108,7 +114,7 @@ def _ridge(
         return (K @ alpha)[rows] + penalty * z
 
     system = LinearOperator((len(rows),) * 2, matvec=product, dtype=float)  # type: ignore[call-arg]
-    z, _ = cg(system, s[rows] - s[rows].mean(), x0=start[rows], rtol=_TOLERANCE)
+    z, _ = cg(system, s[rows] - s[rows].mean(), x0=start[rows], rtol=tolerance)
     alpha[rows] = z
     return alpha
 
