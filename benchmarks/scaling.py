@@ -58,10 +58,10 @@ def measure(n: int, d: int, n_jobs: int) -> dict[str, float]:
         before = peak()
         first = seconds(lambda: firmlib.firm(s, X, n_jobs=n_jobs), clock, 1)
         memory = peak() - before
-        rest = [seconds(lambda: firmlib.firm(s, X, n_jobs=n_jobs), clock, repeat)] * (repeat > 1)
+        rest = seconds(lambda: firmlib.firm(s, X, n_jobs=n_jobs), clock, repeat)
         sort = seconds(lambda: np.sort(X, axis=0), clock, repeat)
     size = {"n": n, "d": d, "n_jobs": n_jobs}
-    return size | {"firm": min([first, *rest]), "sort": sort, "memory": memory, "data": X.nbytes}
+    return size | {"firm": min(first, rest), "sort": sort, "memory": memory, "data": X.nbytes}
 
 
 def wide(kind: str, d: int) -> float:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from timing import Row, show
+from timing import Row, cpu_seconds, show
 from tqdm import tqdm
 
 from firmlib import StreamingFirm, firm
@@ -107,14 +107,14 @@ def compare(write: Callable, read: Callable, rows: int, folder: Path) -> Iterato
 def in_memory(rows: int = 10**6) -> Row:
     """CPU seconds of rows in chunks, without a disk, beside those of the same rows at once."""
     F, s = map(np.concatenate, zip(*made(rows), strict=True))
-    start = time.process_time()
-    firm(s, F)
-    batch = time.process_time() - start
-    start, stream = time.process_time(), StreamingFirm()
-    for i in range(0, rows, CHUNK):
-        stream.partial_fit(F[i : i + CHUNK], s[i : i + CHUNK])
-    stream.result()
-    chunks = time.process_time() - start
+
+    def stream() -> None:
+        stream = StreamingFirm()
+        for i in range(0, rows, CHUNK):
+            stream.partial_fit(F[i : i + CHUNK], s[i : i + CHUNK])
+        stream.result()
+
+    batch, chunks = (cpu_seconds(call, 2) for call in (lambda: firm(s, F), stream))
     what = f"in memory, {rows:,} × {FEATURES}, in chunks"
     return Row(what, chunks, ratio=chunks / batch, to="firm at once")
 
