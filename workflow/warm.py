@@ -78,6 +78,8 @@ def warm_up() -> None:
     for line in shared_imports(sorted(Path("sources").glob("*.ipynb"))):
         with contextlib.suppress(Exception):  # its notebook will say so
             exec(line, {})
+    if pandas := sys.modules.get("pandas"):  # which saw no kernel when it was imported
+        pandas.set_option("display.max_columns", 20)
 
 
 def shared_imports(notebooks: list[Path]) -> list[str]:
