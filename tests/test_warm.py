@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are for L
 CELLS = [
     "i: int = 0  # which point",
     "import os\nimport matplotlib\nimport numpy as np\nimport pandas as pd",
-    "assert pd.get_option('display.max_columns') == 20, 'as in a terminal'",
+    "assert pd.get_option('display.max_columns') == 20, 'as in a terminal'\n"
     "assert not hasattr(np, 'mark'), 'left by another run'\nnp.mark = i",
     "[i, np.random.random(), matplotlib.get_backend(), os.getcwd(), os.getpid(), os.getppid()]",
 ]
