@@ -213,7 +213,7 @@ def _on_grid(
     seen = {"last": last, "n": len(f) if count is None else float(count.sum())}
     with np.errstate(all="ignore"):
         grid = Grid.over(float(f.min()), last, cells)
-        for _ in range(2):
+        for widened in (False, True):
             if not grid.usable:
                 return None
             found = sweep(f, w, grid, cells)
@@ -224,9 +224,9 @@ def _on_grid(
             value = found.values(full) if full.any() else np.empty(0)
             if value is not None:
                 break
+            if widened:
+                return None
             grid = found.long_tails(last)
-        else:
-            return None
     if few:
         bin_of_cell = np.cumsum(taken, dtype=np.int32) - 1
         return Bins(value[taken], "discrete", **seen), found.index(bin_of_cell)

@@ -85,7 +85,7 @@ class Table:
 
     def in_order(self, values: int) -> Self:
         """The same table, whose columns are read one after another, so many values in all."""
-        if not isinstance(self.data, np.ndarray):
+        if type(self.data) not in (np.ndarray, np.memmap):  # others, such as masked ones, hold more
             return self
         other = copy.copy(self)
         other.near, other.loops = (0, np.empty((0, self.n))), loops(values)
@@ -191,8 +191,8 @@ class Table:
     def _of_array(self, j: int) -> np.ndarray:
         """A column of an array; of one that lies in memory by rows, copied with its neighbours."""
         X = self.data
-        apart = X.dtype.kind in "iuf" and X.itemsize <= 8 and X.strides[0] > X.strides[1]
-        if self.near is None or not apart:
+        plain = X.dtype.kind in "iuf" and X.dtype.char not in "eg" and X.dtype.isnative
+        if self.near is None or not plain or X.strides[0] <= X.strides[1]:
             return X[:, j]
         first, columns = self.near
         if not first <= j < first + len(columns):

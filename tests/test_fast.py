@@ -74,14 +74,24 @@ def test_the_same_numbers(monkeypatch, columns, score, weights, n_jobs):
     assert_same(fast, slow)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "g", ">f8", "i4", "u1"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_by_rows_and_by_columns(monkeypatch, score, dtype, order):
-    X = (1000 * np.random.default_rng(2).normal(size=(N, 19))).astype(dtype, order=order)
+    X = (100 + 20 * np.random.default_rng(2).normal(size=(N, 19))).astype(dtype, order=order)
     expected = firmlib.firm(score, [tuple(row) for row in X[:, :1].tolist()])
     fast, slow = both(monkeypatch, lambda: firmlib.firm(score, X))
     assert_same(fast, slow)
     assert fast.importances[0] == pytest.approx(expected.importances[0], rel=1e-12)
+
+
+def test_what_is_masked_is_missing(score):
+    X = np.random.default_rng(3).normal(size=(N, 3))
+    found = firmlib.firm(score, np.ma.masked_where(X > 1, X))
+    expected = firmlib.firm(score, np.where(X > 1, np.nan, X))
+    np.testing.assert_array_equal(found.missing, expected.missing)
+    np.testing.assert_array_equal(found.importances, expected.importances)
+    stream = firmlib.StreamingFirm(first_rows=N).partial_fit(np.ma.masked_where(X > 1, X), score)
+    np.testing.assert_array_equal(stream.result().missing, expected.missing)
 
 
 def test_streams(monkeypatch, columns, score):
