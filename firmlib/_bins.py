@@ -224,9 +224,10 @@ def _on_grid(
             value = found.values(full) if full.any() else np.empty(0)
             if value is not None:
                 break
-            if widened:
-                return None
-            grid = found.long_tails(last)
+            if not widened:
+                grid = found.long_tails(last)
+        else:
+            return None
     if few:
         bin_of_cell = np.cumsum(taken, dtype=np.int32) - 1
         return Bins(value[taken], "discrete", **seen), found.index(bin_of_cell)
