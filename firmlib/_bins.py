@@ -176,7 +176,7 @@ def _find(
         found = _on_grid(f, w, last, count, method, n_bins, tails, sweep)
         if found is not None:
             return found
-    order = f.argsort(kind="stable")
+    order = f.argsort()  # ties end up in one bin, in whatever order
     ranked = f[order]
     begins = _begins(ranked)
     index = np.empty(len(f), dtype=np.intp)

@@ -41,11 +41,14 @@ class Grid(NamedTuple):
         """Return where in the grid the values lie, in cells."""
         if self.unit:
             f = _bent((f - self.centre) / self.unit)
-        return (f - self.low) * self.scale
+        place = f - self.low
+        place *= self.scale
+        return place
 
     def cell(self, f: np.ndarray, cells: int) -> np.ndarray:
         """Return the cell of each value; those beyond the ends lie in the outermost."""
-        return np.clip(self.place(f), 0, cells - 1).astype(np.int32)
+        place = self.place(f)
+        return np.clip(place, 0, cells - 1, out=place).astype(np.intp)
 
     def value(self, place: np.ndarray) -> np.ndarray:
         """Return the value that lies there."""
@@ -87,7 +90,7 @@ class Cells:
 
     def index(self, bin_of_cell: np.ndarray) -> Any:
         """Return the bin of each row."""
-        return bin_of_cell[self.cell]
+        return bin_of_cell.astype(np.intp)[self.cell]
 
     def long_tails(self, high: float) -> Grid:
         """Return cells that widen outwards from about the quartiles, which are zoomed in upon."""

@@ -281,6 +281,8 @@ class Tally(NamedTuple):
     @property
     def missing(self) -> float:
         """The share of rows in which the feature is missing."""
+        if not (self.bins.missing or self.dropped):
+            return 0.0
         missing = self.sums.w[-1] if self.bins.missing else 0.0
         return float((missing + self.dropped) / (self.sums.w.sum() + self.dropped))
 
@@ -324,13 +326,15 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     if scores.loops is not None:
         sums = _swept(index, scores, f, n_bins)
     else:
-        wgg = wgr = None
+
+        def summed(a: np.ndarray) -> np.ndarray:
+            return np.bincount(index, a, n_bins)
+
+        sums = scores.parts.each(summed)._replace(wf=summed(w * f))
         if bins.method == "binned" and scores.parts.wrrr is not None:
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
                 g = f - bins.first[index]
-                wgg, wgr = w * g * g, wr * g
-        parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr, *scores.parts[10:])
-        sums = Sums._make([None if a is None else np.bincount(index, a, n_bins) for a in parts])
+                sums = sums._replace(wgr=summed(wr * g), wgg=summed(np.square(g, out=g) * w))
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
@@ -366,14 +370,18 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     for k in np.unique(2 * alike + kinds):
         which = np.flatnonzero(2 * alike + kinds == k)
         some = [tallies[j] for j in which.tolist()]
-        shape = len(which), sizes[which].max()  # a feature's bins stay together in memory
-        sums = some[0].sums.each(lambda _: np.zeros(shape).T)  # noqa: B023
-        first = np.zeros(shape).T
-        for i, one in enumerate(some):
-            first[: sizes[which[i]], i] = one.bins.first
-            for into, values in zip(sums, one.sums, strict=True):
-                if into is not None and values is not None:
-                    into[: len(values), i] = values
+        there = np.arange(sizes[which].max()) < sizes[which, None]
+
+        def table(values: Sequence[Any]) -> Any:
+            """Return what is known of each feature's bins; these stay together in memory."""
+            if any(each is None for each in values):
+                return None
+            filled = np.zeros(there.shape)  # noqa: B023
+            filled[there] = np.concatenate(values)  # noqa: B023
+            return filled.T
+
+        sums = Sums._make(map(table, zip(*(one.sums for one in some), strict=True)))
+        first = table([one.bins.first for one in some])
         known = total = None
         if some[0].influence is not None:
             known = Influence(*np.array([one.influence for one in some]).T)

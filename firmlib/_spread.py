@@ -97,8 +97,8 @@ class Sums(NamedTuple):
         return self._make(None if a is None else a / sd**power for a, power in parts)
 
     def coarse(self) -> Self:
-        """Return the sums without those for lines and skewness, and higher powers."""
-        return self._make((*self[:7], *[None] * len(self[7:])))
+        """Return the sums of weights and scores alone, without higher powers and lines."""
+        return self._make((*self[:3], None, *self[4:7], *[None] * len(self[7:])))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,10 +144,11 @@ def spread(
     between = (w * m**2).sum(axis=0) / W
     if rows == "population":
         return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)
-    ww, wwr, wwrr = sums.shifted(-centre).pairs
+    moved = sums.coarse().shifted(-centre)
+    ww, wwr, wwrr = moved.pairs
     e, u, n = bin_noise(sums, m, wwr, wwrr)
     e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
-    total = sums.each(lambda a: a.sum(axis=0)) if total is None else total
+    total = moved.each(lambda a: a.sum(axis=0)) if total is None else total.coarse()
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
@@ -165,7 +166,7 @@ def spread(
         m=m,
         u=u,
         variance=variance,
-        pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
+        pvalue=np.where(flat, 1.0, _test(moved, m, u, n, ordered, known)),
         uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
 
@@ -245,24 +246,21 @@ def _test(
     merges = np.broadcast_to(ordered, shape)
     if known is not None:
         merges = merges & ~np.asarray(known.shared, dtype=bool)
-    found, K = [pvalue], 2
-    middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
-    column = np.arange(pvalue.size).reshape(shape)
-    most = np.where(merges, bins, 0).max(initial=0)
-    while most > K:
-        index = ((middle * K).astype(int).clip(0, K - 1) * pvalue.size + column).ravel()
-        size = K * pvalue.size
-        merged = (
-            sums.coarse()
-            ._replace(wf=None)
-            .each(
-                lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
-            )
-        )
-        mean = merged.wr / np.maximum(merged.w, EMPTY)
-        _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
-        p = brown_forsythe(merged.w, mean, noise, rows)
-        use = merges & (bins > K) & ((merged.w > 0).sum(axis=0) > 1)
-        found.append(np.where(use, p, np.nan))
-        K *= 2
-    return cauchy(np.array(found))
+    steps = int(np.where(merges, bins, 0).max(initial=0) - 1).bit_length() - 1  # 2^steps < bins
+    if steps < 1:
+        return pvalue
+    place = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0) * 2**steps
+    step = np.arange(steps).reshape(-1, *[1] * m.ndim)  # that merge two each, from the finest
+    merging = place.astype(int).clip(0, 2**steps - 1) >> step
+    index = (merging * steps + step) * pvalue.size + np.arange(pvalue.size).reshape(shape)
+    size = (2**steps, steps, *shape)  # beside each other, filled up with empty bins
+    merged = sums.each(
+        lambda a: np.bincount(
+            index.ravel(), np.broadcast_to(a, index.shape).ravel(), pvalue.size * steps << steps
+        ).reshape(size)
+    )
+    mean = merged.wr / np.maximum(merged.w, EMPTY)
+    _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
+    p = brown_forsythe(merged.w, mean, noise, rows)
+    use = merges & (bins > 2 ** (steps - step[:, 0])) & ((merged.w > 0).sum(axis=0) > 1)
+    return cauchy(np.concatenate([pvalue[None], np.where(use, p, np.nan)]))
