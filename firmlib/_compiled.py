@@ -97,6 +97,20 @@ def sweep(f, r, w, grid, cells):
     return table
 
 
+@njit(**_OPTIONS)
+def _tally(table, index, f, r, w, first):
+    """Add the rows to sums in bins, of four numbers or, with lines within bins, of eight."""
+    lines = table.shape[1] == 8
+    for i in range(len(f)):
+        k, wi, wr = np.intp(index[i]), w[i], w[i] * r[i]
+        if lines:
+            g = f[i] - first[k]
+            _add(table, 2 * k, wi, wr, wr * r[i], wi * f[i])
+            _add(table, 2 * k + 1, wr * r[i] * r[i], g * g * wi, wr * g, 0.0)
+        else:
+            _add(table, k, wi, wr, wr * r[i], wi * f[i])
+
+
 @njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, types.intp), **_OPTIONS)
 def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
     """Return the same sums in each bin, which is looked up by cell."""
@@ -106,10 +120,18 @@ def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
         _cells(block, grid, len(bin_of_cell), cell)
         for i in range(len(block)):
             cell[i] = bin_of_cell[cell[i]]
-        for i in range(len(block)):
-            wi, ri = w[start + i], r[start + i]
-            _add(table, np.intp(cell[i]), wi, wi * ri, wi * ri * ri, wi * block[i])
+        _tally(table, cell, block, r[start:], w[start:], r)
     return table
+
+
+@njit(types.Array(types.int32, 1, "C")(_FLOATS, _GRID, _CODES), **_OPTIONS)
+def index(f, grid, bin_of_cell):
+    """Return the bin of each row."""
+    found = np.empty(len(f), np.int32)
+    _cells(f, grid, len(bin_of_cell), found)
+    for i in range(len(f)):
+        found[i] = bin_of_cell[found[i]]
+    return found
 
 
 @njit(types.Tuple((_VALUES, types.boolean))(_FLOATS, _GRID, _FLAGS), **_OPTIONS)
@@ -128,12 +150,11 @@ def values(f, grid, full):
     return found, True
 
 
-@njit(_TABLE(_CODES, _FLOATS, _FLOATS, _WEIGHTS, types.intp), **_OPTIONS)
-def sums(index, f, r, w, n_bins):
-    """Return the sums of w, w r, w r^2 and w f in each bin."""
-    table = np.zeros((n_bins, 4))
-    for i in range(len(f)):
-        _add(table, np.intp(index[i]), w[i], w[i] * r[i], w[i] * r[i] * r[i], w[i] * f[i])
+@njit(_TABLE(_CODES, _FLOATS, _FLOATS, _WEIGHTS, _FLOATS, types.intp), **_OPTIONS)
+def sums(index, f, r, w, first, numbers):
+    """Return so many sums, four or eight, in the bins that begin at these values."""
+    table = np.zeros((len(first), numbers))
+    _tally(table, index, f, r, w, first)
     return table
 
 

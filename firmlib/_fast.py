@@ -10,9 +10,10 @@ import numpy as np
 from firmlib._grid import Cells, Grid
 
 LEAST = 2**22
-"""Values from which loading numba is worth its while."""
+"""Values in all, in this process, from which loading numba is worth its while."""
 
 _NEAR = 2**16  # cells whose sums stay in a cache
+_seen = 0
 
 
 @cache
@@ -24,21 +25,23 @@ def _compiled() -> Any:
     return _compiled
 
 
-def loops(values: int) -> Any:
-    """Return compiled loops for so many values; None if NumPy will do, or is all there is."""
-    return _compiled() if values >= LEAST else None
+def loops(values: int = 0) -> Any:
+    """Return compiled loops for so many more values; None if NumPy will do, or is all there is."""
+    global _seen
+    _seen += values
+    return _compiled() if _seen >= LEAST else None
 
 
 class Swept(Cells):
     """Cells whose rows are summed up in one sweep; where these are many, counted before."""
 
     def __init__(
-        self, loops: Any, r: np.ndarray, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int
+        self, scores: Any, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int
     ) -> None:
-        self.loops, self.r, self.f, self.w, self.grid = loops, r, f, w, grid
-        self.table = None
-        if cells <= _NEAR and not grid.unit:
-            self.table = loops.sweep(f, r, w, tuple(grid), cells)
+        self.scores, self.f, self.w, self.grid = scores, f, w, grid
+        self.loops, self.table = scores.loops, None
+        if cells <= _NEAR and not grid.unit and not scores.fine:
+            self.table = self.loops.sweep(f, scores.r, w, tuple(grid), cells)
         self.n = self.count(grid, cells) if self.table is None else self.table[:, 0].copy()
 
     def count(self, grid: Grid, cells: int) -> np.ndarray:
@@ -55,11 +58,18 @@ class Swept(Cells):
             return Summed(
                 np.add.reduceat(self.table, np.flatnonzero(np.diff(bin_of_cell, prepend=-1)))
             )
-        rows, grid = (self.f, self.r, self.w), tuple(self.grid)
-        return Summed(self.loops.sweep_bins(*rows, grid, bin_of_cell, int(bin_of_cell[-1]) + 1))
+        return swept(self.scores, self.f, self.grid, bin_of_cell, int(bin_of_cell[-1]) + 1)
 
 
 class Summed(NamedTuple):
     """What stands for the bin of each row where sums are known: of w, w r, w r^2, w f in bins."""
 
     table: np.ndarray
+
+
+def swept(scores: Any, f: np.ndarray, grid: Grid, bin_of_cell: np.ndarray, n_bins: int) -> Any:
+    """Return the sums in bins, or the bin of each row where lines are wanted, too."""
+    if scores.fine:
+        return scores.loops.index(f, tuple(grid), bin_of_cell)
+    rows = f, scores.r, scores.weights
+    return Summed(scores.loops.sweep_bins(*rows, tuple(grid), bin_of_cell, n_bins))

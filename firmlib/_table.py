@@ -83,12 +83,12 @@ class Table:
         other.keep = keep
         return other
 
-    def in_order(self, values: int) -> Self:
-        """The same table, whose columns are read one after another, so many values in all."""
+    def in_order(self) -> Self:
+        """The same table, whose columns are read one after another."""
         if type(self.data) not in (np.ndarray, np.memmap):  # others, such as masked ones, hold more
             return self
         other = copy.copy(self)
-        other.near, other.loops = (0, np.empty((0, self.n))), loops(values)
+        other.near, other.loops = (0, np.empty((0, self.n))), loops()
         return other
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
