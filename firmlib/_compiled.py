@@ -21,6 +21,8 @@ _CODES = types.Array(types.int32, 1, "C", readonly=True)
 _GRID = types.UniTuple(types.float64, 4)
 _VALUES = types.Array(types.float64, 1, "C")
 _FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
+_PLACES = types.Array(types.intp, 1, "C")
+_RUNS = types.Array(types.int32, 1, "C")
 _TABLE = types.Array(types.float64, 2, "C")
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -60,7 +62,7 @@ def _cells(f, grid, cells, found):
         found[i] = np.int32(place if place < last else last)
 
 
-@njit(types.Array(types.int32, 1, "C")(_FLOATS, _GRID, types.intp), **_OPTIONS)
+@njit(_RUNS(_FLOATS, _GRID, types.intp), **_OPTIONS)
 def count(f, grid, cells):
     """Return how many values lie in each cell."""
     n, cell = np.zeros(cells, np.int32), np.empty(_BLOCK, np.int32)
@@ -82,6 +84,24 @@ def weigh(f, w, grid, cells):
         for i in range(len(block)):
             n[cell[i]] += w[start + i]
     return n
+
+
+@njit(types.Tuple((_PLACES, _RUNS))(_FLOATS, _FLOATS, types.float64), **_OPTIONS)
+def runs(n, edges, nudge):
+    """Find `Cells.runs`."""
+    first, run = np.zeros(len(edges) + 1, np.intp), np.empty(len(n), np.int32)
+    total, before, k, edge = n.sum(), 0.0, 0, 0
+    for i in range(len(n)):
+        if n[i] > 0:
+            before += n[i]
+            middle, new = (before - n[i] / 2) / total + nudge, False
+            while edge < len(edges) and edges[edge] <= middle:
+                edge, new = edge + 1, True
+            if new and i > 0:
+                k += 1
+                first[k] = i
+        run[i] = k
+    return first[: k + 1], run
 
 
 @njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, types.intp), **_OPTIONS)
@@ -124,7 +144,7 @@ def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
     return table
 
 
-@njit(types.Array(types.int32, 1, "C")(_FLOATS, _GRID, _CODES), **_OPTIONS)
+@njit(_RUNS(_FLOATS, _GRID, _CODES), **_OPTIONS)
 def index(f, grid, bin_of_cell):
     """Return the bin of each row."""
     found = np.empty(len(f), np.int32)

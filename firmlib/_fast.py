@@ -53,6 +53,9 @@ class Swept(Cells):
         found, alone = self.loops.values(self.f, tuple(self.grid), full)
         return found if alone else None
 
+    def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:
+        return self.loops.runs(self.n.astype(float, copy=False), edges, nudge)
+
     def index(self, bin_of_cell: np.ndarray) -> Any:
         if self.table is not None:
             return Summed(

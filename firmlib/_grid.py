@@ -92,6 +92,14 @@ class Cells:
         """Return the bin of each row."""
         return bin_of_cell.astype(np.intp)[self.cell]
 
+    def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first cell of each run of cells between `edges`, and the run of each cell."""
+        taken = np.flatnonzero(self.n > 0)
+        first = taken[begins(self.n[taken], edges, nudge)]
+        run = np.zeros(len(self.n), dtype=np.int32)
+        run[first[1:]] = 1
+        return first, np.cumsum(run, out=run)
+
     def long_tails(self, high: float) -> Grid:
         """Return cells that widen outwards from about the quartiles, which are zoomed in upon."""
         grid, n, cells, low = self.grid, self.n, len(self.n), self.grid.low
@@ -109,3 +117,15 @@ class Cells:
             n = self.count(grid, cells)
         away = float(np.average(np.abs(self.f - centre), weights=self.w))
         return Grid.over(low, high, cells, centre, away)
+
+
+def begins(n: np.ndarray, edges: np.ndarray, nudge: float) -> np.ndarray:
+    """Return whether each level is the first beyond one of `edges`, which are shares of weight.
+
+    The middle of a level counts. One that lies on an edge stays there, however its weight was
+    split: for that it is nudged.
+    """
+    middle = (n.cumsum() - n / 2) / float(n.sum())
+    found = np.zeros(len(n) + 1, dtype=bool)
+    found[0] = found[(middle + nudge).searchsorted(edges)] = True
+    return found[:-1]
