@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firmlib._moments import Slope, Tally
+from firmlib._moments import Tally
+from firmlib._slope import Slope
 
 if TYPE_CHECKING:
     import pandas as pd

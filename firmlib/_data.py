@@ -13,8 +13,9 @@ from firmlib._checks import check_memory, check_n_bins, check_option, check_weig
 from firmlib._columns import Column, check_present
 from firmlib._given import estimate_given
 from firmlib._interaction import estimate_interactions
-from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Slope, Tally, summarize
+from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Tally, summarize
 from firmlib._pairs import PairTallies, estimate_pairs
+from firmlib._slope import Slope
 from firmlib._table import Table
 from firmlib.features import Pairs, Values
 from firmlib.scores import Response, Score, respond

@@ -17,8 +17,9 @@ from scipy import special
 from firmlib._checks import check_memory
 from firmlib._columns import Column
 from firmlib._data import Data
-from firmlib._moments import Slope, Tally
+from firmlib._moments import Tally
 from firmlib._rounding import EMPTY, NUDGE
+from firmlib._slope import Slope
 from firmlib._spread import spread
 
 GROUPS = 25
