@@ -16,13 +16,13 @@ from typing import Any, Self
 import numpy as np
 
 from firmlib._columns import NUMBER, Scale
-from firmlib._grid import Cells, Grid, begins
+from firmlib._grid import FULL, Cells, Grid, begins
 from firmlib._rounding import NUDGE
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
 
-_CELLS = 64  # of that grid per bin
+_CELLS = 4 * FULL  # of that grid per bin
 _SEARCH_CELLS = 16  # per bin, to look it up
 _SHARED = 4  # first values in a cell from which a binary search is faster
 
@@ -219,7 +219,7 @@ def _on_grid(
             found = sweep(f, w, grid, cells)
             n = found.n
             few = method == "auto" and np.count_nonzero(n) <= n_bins
-            full = n > (0 if few else n.sum() / (4 * n_bins))
+            full = n > (0 if few else FULL * n.sum() / cells)
             value = found.values(full) if full.any() else np.empty(0)
             if value is not None:
                 break

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firmlib._grid import Cells, Grid
+from firmlib._grid import FULL, Cells, Grid
 
 LEAST = 2**22
 """Values in all, in this process, from which loading numba is worth its while."""
@@ -35,14 +35,19 @@ def loops(values: int = 0) -> Any:
 class Swept(Cells):
     """Cells whose rows are summed up in one sweep; where these are many, counted before."""
 
-    def __init__(
-        self, scores: Any, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int
-    ) -> None:
+    def __init__(self, scores: Any, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int) -> None:
         self.scores, self.f, self.w, self.grid = scores, f, w, grid
         self.loops, self.table = scores.loops, None
-        if cells <= _NEAR and not grid.unit and not scores.fine:
+        if cells <= _NEAR and not scores.fine and not self._crowded(cells):
             self.table = self.loops.sweep(f, scores.r, w, tuple(grid), cells)
         self.n = self.count(grid, cells) if self.table is None else self.table[:, 0].copy()
+
+    def _crowded(self, cells: int) -> bool:
+        """Return whether the first rows already show cells that are too coarse for bins."""
+        head = slice(len(self.f) // 32)
+        n = self.loops.count(self.f[head], tuple(self.grid), cells)
+        full = n * self.w.min() > self.w.sum() * FULL / cells
+        return bool(full.any()) and not self.loops.values(self.f[head], tuple(self.grid), full)[1]
 
     def count(self, grid: Grid, cells: int) -> np.ndarray:
         if self.w.strides == (0,):  # one number stands for all
@@ -58,9 +63,7 @@ class Swept(Cells):
 
     def index(self, bin_of_cell: np.ndarray) -> Any:
         if self.table is not None:
-            return Summed(
-                np.add.reduceat(self.table, np.flatnonzero(np.diff(bin_of_cell, prepend=-1)))
-            )
+            return Summed(self.loops.gathered(self.table, bin_of_cell))
         return swept(self.scores, self.f, self.grid, bin_of_cell, int(bin_of_cell[-1]) + 1)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LINE = 4  # rows from which a bin has a line
+_TOGETHER = 4  # numbers of merged bins that are looked at together
 
 
 class Sums(NamedTuple):
@@ -246,21 +247,28 @@ def _test(
     merges = np.broadcast_to(ordered, shape)
     if known is not None:
         merges = merges & ~np.asarray(known.shared, dtype=bool)
-    steps = int(np.where(merges, bins, 0).max(initial=0) - 1).bit_length() - 1  # 2^steps < bins
-    if steps < 1:
-        return pvalue
-    place = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0) * 2**steps
-    step = np.arange(steps).reshape(-1, *[1] * m.ndim)  # that merge two each, from the finest
-    merging = place.astype(int).clip(0, 2**steps - 1) >> step
-    index = (merging * steps + step) * pvalue.size + np.arange(pvalue.size).reshape(shape)
-    size = (2**steps, steps, *shape)  # beside each other, filled up with empty bins
-    merged = sums.each(
-        lambda a: np.bincount(
-            index.ravel(), np.broadcast_to(a, index.shape).ravel(), pvalue.size * steps << steps
-        ).reshape(size)
-    )
-    mean = merged.wr / np.maximum(merged.w, EMPTY)
-    _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
-    p = brown_forsythe(merged.w, mean, noise, rows)
-    use = merges & (bins > 2 ** (steps - step[:, 0])) & ((merged.w > 0).sum(axis=0) > 1)
-    return cauchy(np.concatenate([pvalue[None], np.where(use, p, np.nan)]))
+    most = int(np.where(merges, bins, 0).max(initial=0))
+    middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
+    found, column = [pvalue[None]], np.arange(pvalue.size).reshape(shape)
+    for finest in range((most - 1).bit_length() - 1, 0, -_TOGETHER):  # 2^finest < most
+        steps = min(finest, _TOGETHER)
+        step = np.arange(steps).reshape(-1, *[1] * m.ndim)  # each merges two and two
+        merging = (middle * 2**finest).astype(int).clip(0, 2**finest - 1) >> step
+        index = ((merging * steps + step) * pvalue.size + column).ravel()
+        merged = _in_merged_bins(sums, index, (2**finest, steps, *shape))
+        mean = merged.wr / np.maximum(merged.w, EMPTY)
+        _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
+        p = brown_forsythe(merged.w, mean, noise, rows)
+        use = merges & (bins > 2 ** (finest - step[:, 0])) & ((merged.w > 0).sum(axis=0) > 1)
+        found.append(np.where(use, p, np.nan))
+    return cauchy(np.concatenate(found))
+
+
+def _in_merged_bins(sums: Sums, index: np.ndarray, shape: tuple[int, ...]) -> Sums:
+    """Return the sums in bins merged in several ways (second axis), filled up with empty bins."""
+
+    def merged(a: np.ndarray) -> np.ndarray:
+        values = np.broadcast_to(a, (shape[1], *a.shape)).ravel()
+        return np.bincount(index, values, prod(shape)).reshape(shape)
+
+    return sums.each(merged)
