@@ -56,7 +56,7 @@ accept: $(READY)  ## take over what reproduce made, README's table of claims inc
 long = $(foreach n,$(LONGEST),$(wildcard notebooks/$(n)_*.ipynb))
 test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as there are cores
 	@rm -rf build/test
-	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(PYTEST) -o addopts= -o filterwarnings=default \
+	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(PYTEST) -o addopts= -p no:warnings -p workflow.warm \
 	  --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env --nbval-sanitize-with=tests/sanitize.cfg \
 	  --nbval-cell-timeout=300 $(long) $(filter-out $(long),$(wildcard notebooks/*.ipynb))
 	FIRMLIB_FRESH="$(CURDIR)/build/test" $(PYTEST)

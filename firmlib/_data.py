@@ -116,7 +116,7 @@ class Data:
         self, names: Sequence[str], functions: Sequence[Values], n_jobs: int | None
     ) -> tuple[Estimate, list[Tally | Slope | None], list[str]]:
         """Estimate each feature; return also what its curve is made from, and its method."""
-        values = len(self.scores.r) * len(names)
+        values = 0 if self.method == "slope" else len(self.scores.r) * len(names)  # to be binned
         most = 2 * len(names) > self.table.width  # of the columns are asked for
         compiled, size = replace(self, scores=self.scores.compiled(values)), _BLOCK
         if n_jobs not in (None, 1):

@@ -158,7 +158,7 @@ class Gatherer:
         """Return the variance of q_f of each feature in some of the rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said once, of all rows
-            return summarize(self._tallies(part)[-1], self.rows).variance
+            return summarize(self._tallies(part)[-1], self.rows).unbiased
 
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""

@@ -300,7 +300,7 @@ class Tally(NamedTuple):
         taken = self.sums.w > 0
         sums = self.sums.each(lambda a: a[taken])
         first, w = self.bins.first[taken], sums.w
-        found = spread(sums, rows, self.total, first)
+        found = spread(sums, rows, self.total, first, not self.bins.nominal)
         t = first
         if self.bins.method == "binned" and sums.wf is not None:
             t = np.where(np.isnan(first), first, sums.wf / w)

@@ -110,11 +110,13 @@ class Spread:
     variance: np.ndarray
     pvalue: np.ndarray
     uncertainty: Any = None
+    held_back: np.ndarray | float = 0.0
 
     def estimate(self, sign: np.ndarray) -> Estimate:
         """Return what is said of the features, without the bins."""
         more = self.uncertainty._asdict() if self.uncertainty else {"error": 0.0}
-        return Estimate(variance=self.variance, pvalue=self.pvalue, sign=sign, **more)
+        found = {"variance": self.variance, "held_back": self.held_back, "pvalue": self.pvalue}
+        return Estimate(**found, sign=sign, **more)
 
 
 def spread(
@@ -133,7 +135,8 @@ def spread(
 
         V = sum_b p_b (m_b^2 - e_b) + e,  e_b = (wwrr_b - m_b^2 ww_b) / (w_b^2 - ww_b),
 
-    and e the same of all rows. For a population, V is the sum of p_b m_b^2 alone, without error.
+    and e the same of all rows. A line within bins, and many levels without `ordered` numbers, count
+    in so far as they stand out. For a population, V is the sum of p_b m_b^2 alone, without error.
     """
     w, W = sums.w, sums.w.sum(axis=0)
     some = np.maximum(w, EMPTY)
@@ -154,7 +157,10 @@ def spread(
     line = line_error = np.zeros_like(variance)
     if sums.wgg is not None and first is not None:
         line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
-    variance = variance + line
+    held_back = np.zeros_like(variance)
+    if not np.all(ordered):
+        held_back = np.where(ordered, 0.0, _rare_levels(w, m, u, total.w**2 / all_ww))
+    variance = variance + line - held_back
     rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
     variance = np.where(np.abs(variance) > rounded, variance, 0.0)
     cubes = sums.wrrr if sums.ww is None else None  # weights of sampling would need w^3 r^3
@@ -165,6 +171,7 @@ def spread(
         m=m,
         u=u,
         variance=variance,
+        held_back=held_back,
         pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
         uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
@@ -204,8 +211,7 @@ def bin_noise(
 def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what a line within each bin explains, in so far as it stands out, and its error.
 
-    In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)). Their sum C counts by 1 - 2 / t^2, where
-    t is C over its own error: that from the c_b, or half as much as noise alone would make it.
+    In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)).
     """
     w, some = sums.w, np.maximum(sums.w, EMPTY)
     fits, p = n >= _LINE, w / w.sum(axis=0)
@@ -221,10 +227,32 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     left = np.maximum(srr - gain, 0) / some * n / df
     c = np.where(fits, p * (v - left), 0.0)
     noise = np.where(fits, 2 * (p * v / df) ** 2, 0.0).sum(axis=0)
+    gate = _gate(c, noise)
+    return gate * c.sum(axis=0), gate * np.sqrt((c**2).sum(axis=0))
+
+
+def _rare_levels(w: np.ndarray, m: np.ndarray, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return by how much rare levels seem to differ from each other without standing out.
+
+    If there are more levels than bins for so many effective rows, rare are those with less than
+    half of a bin; c_b = p_b ((m_b - m)^2 - u_b / w_b), where m is the mean of all of these.
+    """
+    W, bins = w.sum(axis=0), np.sqrt(rows)
+    rare = (w < W / bins / 2) & ((w > 0).sum(axis=0) > bins)
+    w, u = np.where(rare, w, 0.0), np.where(rare & (w > 0), u, 0.0)
+    mean = (w * m).sum(axis=0) / np.maximum(w.sum(axis=0), EMPTY)
+    c = (w * (m - mean) ** 2 - u) / W
+    return (1 - _gate(c, 2 * ((u / W) ** 2).sum(axis=0))) * c.sum(axis=0)
+
+
+def _gate(c: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return how far the sum C of c_b stands out: 1 - 2 / t^2, or 0.
+
+    t is C over its own error: that from the c_b, or half as much as noise alone would make it.
+    """
     C, squares = c.sum(axis=0), (c**2).sum(axis=0)
     t2 = np.maximum(C**2 / np.maximum(squares, EMPTY), C**2 / np.maximum(4 * noise, EMPTY))
-    gate = np.where(C > 0, np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
-    return gate * C, gate * np.sqrt(squares)
+    return np.where(C > 0, np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
 
 
 def _test(

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -112,12 +113,39 @@ def alive(pid):
         return False
 
 
-def test_only_what_all_import_is_imported_before(tmp_path):
-    for name, source in (
-        ("a", "import json, os\nfrom pathlib import Path\nif json:\n    import ast"),
-        ("b", "import os as o\nimport ast\nfrom pathlib import Path, PurePath"),
-    ):
-        cell = nbformat.v4.new_code_cell(source)
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / f"{name}.ipynb")
-    paths = [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
+def test_what_a_quarter_of_the_notebooks_import_is_imported_before(tmp_path):
+    sources = [
+        "import json, os\nfrom pathlib import Path\nif json:\n    import ast",
+        "import os as o\nimport ast\nfrom pathlib import Path, PurePath",
+        *[""] * 3,
+    ]
+    paths = [tmp_path / f"{i}.ipynb" for i in range(5)]
+    for path, source in zip(paths, sources, strict=True):
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), path)
     assert warm.shared_imports(paths) == ["import os", "from pathlib import Path"]
+    assert "import ast" in warm.shared_imports(paths[:2])
+
+
+def test_nbval_sees_as_much_in_forks(tmp_path):
+    """What is as committed passes; another output, a warning and an error do not."""
+    cells = []
+    for source, text in [
+        ("import os, warnings, pandas\nprint(1)", "1\n"),
+        ("print(os.path.basename(os.getcwd()))", f"{tmp_path.name}\n"),
+        ("print(1 + 1)", "3\n"),
+        ("print(2)\nwarnings.warn('hear me')", "2\n"),
+        ("1 / 0", ""),
+        ("print(3)", "3\n"),
+    ]:
+        outputs = [nbformat.v4.new_output("stream", text=text)] if text else []
+        cells.append(nbformat.v4.new_code_cell(source, execution_count=1, outputs=outputs))
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    options = "-rA -o addopts= -p no:warnings -p workflow.warm --nbval --nbval-current-env"
+    said = subprocess.run(
+        [sys.executable, "-m", "pytest", *options.split(), tmp_path / "a.ipynb"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    assert re.findall(r"PASSED .*::Cell (\d)", said) == ["0", "1", "5"], said

@@ -21,7 +21,10 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 SOCKET = "warm"  # in the folder that Snakemake works in: an address must be short
 
@@ -56,7 +59,7 @@ def serve(lock: str, *command: str) -> int:
         os.close(held)
         while alive not in select.select([alive, server], [], [])[0]:
             with server.accept()[0] as asked:
-                warm_up()
+                warm_up(*sorted(Path("sources").glob("*.ipynb")))
                 fork = os.fork()
                 if not fork:
                     server.close()
@@ -67,24 +70,24 @@ def serve(lock: str, *command: str) -> int:
 
 
 @functools.cache
-def warm_up() -> None:
-    """Import what a run needs and what all notebooks in sources/ import."""
+def warm_up(*notebooks: Path) -> None:
+    """Import what a run needs and what many of the notebooks import."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as many notebooks at a time as cores
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")  # a kernel's
     import ipykernel.kernelapp  # noqa: F401
 
     import workflow.run  # noqa: F401
 
-    for line in shared_imports(sorted(Path("sources").glob("*.ipynb"))):
+    for line in shared_imports(notebooks):
         with contextlib.suppress(Exception):  # its notebook will say so
             exec(line, {})
     if pandas := sys.modules.get("pandas"):  # which saw no kernel when it was imported
         pandas.set_option("display.max_columns", 20)
 
 
-def shared_imports(notebooks: list[Path]) -> list[str]:
-    """Return the imports that stand outside of any block in each of the notebooks, in order."""
-    imports = []
+def shared_imports(notebooks: Sequence[Path]) -> list[str]:
+    """Return what stands outside of any block in a quarter of the notebooks or more, in order."""
+    imports = Counter()
     for notebook in notebooks:
         cells = json.loads(notebook.read_text())["cells"]
         lines = {}
@@ -97,8 +100,18 @@ def shared_imports(notebooks: list[Path]) -> list[str]:
                         lines |= dict.fromkeys(
                             f"from {node.module} import {a.name}" for a in node.names
                         )
-        imports.append(lines)
-    return [line for line in imports[0] if all(line in other for other in imports)]
+        imports.update(lines.keys())
+    return [line for line, count in imports.items() if 4 * count >= len(notebooks)]
+
+
+def pytest_collection_finish(session: Any) -> None:
+    """Let nbval's kernels be forks of the process that tests, with `pytest -p workflow.warm`."""
+    from jupyter_client.provisioning import local_provisioner
+
+    if sys.platform != "linux":  # elsewhere forks are not safe
+        return
+    warm_up(*sorted({item.path for item in session.items}))
+    local_provisioner.launch_kernel = Kernel  # pyright: ignore[reportPrivateImportUsage]
 
 
 def _answer(asked: socket.socket) -> None:
