@@ -1,4 +1,4 @@
-"""Loops over the rows, compiled by numba: what `firmlib._grid` and `firmlib._moments` do in NumPy.
+"""Loops compiled by numba: what `firmlib._grid`, `_moments` and `strings.kernel` do in NumPy.
 
 Machine code is kept beside this file, or where numba keeps it if that cannot be written.
 """
@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 
 _BLOCK = 1024  # rows whose cells are found together
 _TILE = 64  # rows that stay near while their columns are copied
+_PAIRS = 256  # of sequences compared together; what is known of them stays in the nearest cache
 _ONE = np.float64(1).view(np.uint64)
 _FLOATS = types.Array(types.float64, 1, "C", readonly=True)
 _WEIGHTS = types.Array(types.float64, 1, "A", readonly=True)  # one number may stand for all
@@ -24,6 +25,8 @@ _FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
 _PLACES = types.Array(types.intp, 1, "C")
 _RUNS = types.Array(types.int32, 1, "C")
 _TABLE = types.Array(types.float64, 2, "C")
+_PLANES = types.Array(types.uint64, 3, "C", readonly=True)
+_BITS = types.Array(types.uint64, 1, "C", readonly=True)
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -45,6 +48,14 @@ def _add_to_row(typing: Any, table: Any, row: Any, a: Any, b: Any, c: Any, d: An
 
 
 _add: Any = intrinsic(_add_to_row)
+
+
+def _popcount(typing: Any, bits: Any) -> Any:
+    """Count the bits that are 1."""
+    return types.int64(types.uint64), lambda _, builder, __, args: builder.ctpop(args[0])
+
+
+_count_bits: Any = intrinsic(_popcount)
 
 
 @njit(**_OPTIONS)
@@ -196,3 +207,58 @@ def transposed(X, out):
         for j in range(X.shape[1]):
             for i in range(start, end):
                 out[j, i] = X[i, j]
+
+
+@njit(**_OPTIONS)
+def _longer(match, ends, ending, common):
+    """Count the matches of so many letters, then go on with those that have one letter more."""
+    ending += _count_bits(ends)
+    match += match
+    return match, ends & match, ending, common + ending
+
+
+_KERNEL = types.void(_PLANES, _PLANES, _BITS, types.intp, types.float64, _TABLE, types.boolean)
+
+
+@njit(_KERNEL, **_OPTIONS)
+def add_common(x, y, own, degree, delta, K, symmetric):
+    """Add delta times `kernel._common_words` to K; if symmetric, from the diagonal on.
+
+    sum_d (D - d + 1) n_d is the sum over d of n_1 + ... + n_d: no products are needed.
+    """
+    n_planes, n_words, n = x.shape
+    match, ends = np.empty(_PAIRS, np.uint64), np.empty(_PAIRS, np.uint64)
+    ending, common = np.empty(_PAIRS, np.int64), np.empty(_PAIRS, np.int64)
+    for i in range(n):
+        for first in range(i // _PAIRS * _PAIRS if symmetric else 0, y.shape[2], _PAIRS):
+            pairs = range(min(_PAIRS, y.shape[2] - first))
+            common[:] = 0
+            for word in range(n_words):
+                ending[:] = 0
+                match[:] = 2**64 - 1
+                for plane in range(n_planes):
+                    bits, others = x[plane, word, i], y[plane, word, first:]
+                    for j in pairs:
+                        match[j] &= bits ^ others[j]
+                for j in pairs:
+                    ends[j] = match[j] & own[word]
+                letters, left = degree, np.uint64(1)
+                while letters and left:
+                    left = np.uint64(0)
+                    if letters >= 4:  # four at once: what is between need not be stored
+                        for j in pairs:
+                            now = match[j], ends[j], ending[j], common[j]
+                            now = _longer(*_longer(*_longer(*_longer(*now))))
+                            match[j], ends[j], ending[j], common[j] = now
+                            left |= ends[j]
+                        letters -= 4
+                    else:
+                        for j in pairs:
+                            now = _longer(match[j], ends[j], ending[j], common[j])
+                            match[j], ends[j], ending[j], common[j] = now
+                            left |= ends[j]
+                        letters -= 1
+                for j in pairs:
+                    common[j] += letters * ending[j]
+            for j in pairs:
+                K[i, first + j] += delta * common[j]

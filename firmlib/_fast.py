@@ -10,8 +10,9 @@ import numpy as np
 from firmlib._grid import FULL, Cells, Grid
 
 LEAST = 2**22
-"""Values in all, in this process, from which loading numba is worth its while."""
+"""Values at once from which loading numba is worth its while; of fewer at a time, _OFTEN as many."""
 
+_OFTEN = 8
 _NEAR = 2**16  # cells whose sums stay in a cache
 _seen = 0
 
@@ -26,10 +27,13 @@ def _compiled() -> Any:
 
 
 def loops(values: int = 0) -> Any:
-    """Return compiled loops for so many more values; None if NumPy will do, or is all there is."""
+    """Return compiled loops for so many more values; None if NumPy will do, or is all there is.
+
+    Loading takes half a second: about what they save over all those values. Then they are used.
+    """
     global _seen
-    _seen += values
-    return _compiled() if _seen >= LEAST else None
+    _seen += values if values < LEAST else _OFTEN * values
+    return _compiled() if _seen >= _OFTEN * LEAST else None
 
 
 class Swept(Cells):

@@ -10,6 +10,7 @@ import pytest
 import firmlib
 from firmlib import _fast
 from firmlib._grid import Cells, Grid
+from firmlib.strings import DNA, PROTEIN, wds_kernel
 
 N = 60_000
 
@@ -141,6 +142,21 @@ def test_a_grid_finds_its_values_again(unit):
     assert Cells(f, np.ones(1000), grid, 500).n.sum() == 1000
 
 
+@pytest.mark.parametrize("degree", [1, 3, 4, 7, 8, 13])
+@pytest.mark.parametrize("shift", [0, 2])
+@pytest.mark.parametrize("alphabet", [DNA, PROTEIN])
+@pytest.mark.parametrize("others", [None, 270])
+def test_the_same_kernel(monkeypatch, degree, shift, alphabet, others):
+    size = len(alphabet)
+    share = np.r_[0.6, np.full(size, 0.4 / size)]  # long runs; the last letter is unknown
+    X = np.random.default_rng(degree).choice(size + 1, (300, 130), p=share)
+    options = {"degree": degree, "shift": shift, "alphabet": alphabet, "unknown": "average"}
+    options["reverse_complement"] = alphabet is DNA
+    Y = None if others is None else X[:others]
+    fast, slow = both(monkeypatch, lambda: wds_kernel(X, Y, **options))
+    np.testing.assert_array_equal(fast, slow)
+
+
 def test_numba_is_loaded_for_many_values_alone():
     pytest.importorskip("numba")
     code = (
@@ -151,7 +167,7 @@ def test_numba_is_loaded_for_many_values_alone():
         "print('numba' in sys.modules)"
     )
     half = _fast.LEAST // 2
-    for n, calls, loaded in ((5000, 1, False), (half, 1, True), (half // 8, 8, True)):
+    for n, calls, loaded in ((5000, 1, False), (half, 1, True), (half // 2, 16, True)):
         call = code.format(n=n, calls=calls)
         run = subprocess.run([sys.executable, "-c", call], capture_output=True)
         assert run.stdout.decode().strip() == str(loaded), run.stderr.decode()
