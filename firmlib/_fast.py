@@ -10,7 +10,7 @@ import numpy as np
 from firmlib._grid import FULL, Cells, Grid
 
 LEAST = 2**22
-"""Values at once from which loading numba is worth its while; of fewer at a time, _OFTEN as many."""
+"""Values at once from which loading numba is worth its while; of fewer at a time, eight times."""
 
 _OFTEN = 8
 _NEAR = 2**16  # cells whose sums stay in a cache
