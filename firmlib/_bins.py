@@ -16,13 +16,13 @@ from typing import Any, Self
 import numpy as np
 
 from firmlib._columns import NUMBER, Scale
-from firmlib._grid import Cells, Grid
+from firmlib._grid import FULL, Cells, Grid, begins
 from firmlib._rounding import NUDGE
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
 
-_CELLS = 64  # of that grid per bin
+_CELLS = 4 * FULL  # of that grid per bin
 _SEARCH_CELLS = 16  # per bin, to look it up
 _SHARED = 4  # first values in a cell from which a binary search is faster
 
@@ -176,23 +176,23 @@ def _find(
         found = _on_grid(f, w, last, count, method, n_bins, tails, sweep)
         if found is not None:
             return found
-    order = f.argsort(kind="stable")
+    order = f.argsort()  # ties end up in one bin, in whatever order
     ranked = f[order]
-    begins = _begins(ranked)
+    starts = _begins(ranked)
     index = np.empty(len(f), dtype=np.intp)
-    levels = np.count_nonzero(begins)
+    levels = np.count_nonzero(starts)
     n_bins = n_bins or max(2, int(np.sqrt(levels)))
     if method == "auto":
         method = "discrete" if rows == "population" or levels <= n_bins else "binned"
     if method == "binned" and alike and levels == len(f):
-        begins, index[order] = _of_ranks(levels, float(w[0]), n_bins, tails)
+        starts, index[order] = _of_ranks(levels, float(w[0]), n_bins, tails)
     else:
-        index[order] = begins.cumsum() - 1
+        index[order] = starts.cumsum() - 1
         if method == "binned":
             first = _equal_frequency(np.bincount(index, w), n_bins, tails)
             index = (first.cumsum() - 1)[index]
-            begins[begins] = first
-    return Bins(ranked[begins], method, last=last, n=n), index
+            starts[starts] = first
+    return Bins(ranked[starts], method, last=last, n=n), index
 
 
 def _on_grid(
@@ -218,9 +218,8 @@ def _on_grid(
                 return None
             found = sweep(f, w, grid, cells)
             n = found.n
-            taken = n > 0
-            few = method == "auto" and np.count_nonzero(taken) <= n_bins
-            full = taken if few else n > n.sum() / (4 * n_bins)
+            few = method == "auto" and np.count_nonzero(n) <= n_bins
+            full = n > (0 if few else FULL * n.sum() / cells)
             value = found.values(full) if full.any() else np.empty(0)
             if value is not None:
                 break
@@ -229,12 +228,10 @@ def _on_grid(
         else:
             return None
     if few:
-        bin_of_cell = np.cumsum(taken, dtype=np.int32) - 1
-        return Bins(value[taken], "discrete", **seen), found.index(bin_of_cell)
-    first = np.zeros(cells, dtype=bool)
-    first[taken] = _equal_frequency(n[taken], n_bins, tails)
-    bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
-    bins = Bins(grid.value(np.flatnonzero(first)), "binned", grid, bin_of_cell, **seen)
+        bin_of_cell = np.cumsum(full, dtype=np.int32) - 1
+        return Bins(value[full], "discrete", **seen), found.index(bin_of_cell)
+    first, bin_of_cell = found.runs(_edges(float(n.sum()), n_bins, tails), NUDGE / n_bins)
+    bins = Bins(grid.value(first), "binned", grid, bin_of_cell, **seen)
     return bins, found.index(bin_of_cell)
 
 
@@ -243,13 +240,7 @@ def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
 
     With `tails` the first and the last bin are halved until about four rows are left.
     """
-    W = float(n.sum())
-    middle = (n.cumsum() - n / 2) / W
-    # a level that lies on an edge stays there, however its weight was split
-    first = (middle + NUDGE / n_bins).searchsorted(_edges(W, n_bins, tails))
-    begins = np.zeros(len(n) + 1, dtype=bool)
-    begins[0] = begins[first] = True
-    return begins[:-1]
+    return begins(n, _edges(float(n.sum()), n_bins, tails), NUDGE / n_bins)
 
 
 @lru_cache(maxsize=8)

@@ -127,7 +127,7 @@ class Data:
         def block(start: int) -> list[Tally | Slope | Estimate]:
             data, part = compiled, slice(start, start + size)
             if most:
-                data = replace(data, table=self.table.in_order(values))
+                data = replace(data, table=self.table.in_order())
             return [data._one(n, f) for n, f in zip(names[part], functions[part], strict=True)]
 
         starts = range(0, len(names), size)

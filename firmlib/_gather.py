@@ -86,7 +86,7 @@ class Gatherer:
             unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,
             powers=sample and self.standardize,
-        ).compiled((seen + len(chunk.s)) * len(names))
+        ).compiled(len(chunk.s) * len(names))
         whole = not (chunk.w != np.rint(chunk.w)).any()
         features = [
             self._one(j, name, column, scores, whole)
@@ -158,7 +158,7 @@ class Gatherer:
         """Return the variance of q_f of each feature in some of the rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said once, of all rows
-            return summarize(self._tallies(part)[-1], self.rows).variance
+            return summarize(self._tallies(part)[-1], self.rows).unbiased
 
     def _tally(self, name: str, feature: FeatureSums) -> Tally:
         """Return the sums in those bins of a feature that have rows."""

@@ -15,7 +15,7 @@ from scipy import special
 
 from firmlib._rounding import EMPTY, ROUNDING
 
-SHARE, ROWS_THAT_DECIDE = 0.25, 10  # a note says where so few rows have that share of the error
+ROWS_THAT_DECIDE = 10  # a note says where fewer rows than these decide how large the error is
 _UNSURE = 0.99  # p-values beyond it would outweigh others when combined
 
 
@@ -30,6 +30,7 @@ class Estimate:
     skewness : of the estimate.
     wobble : 1 over the degrees of freedom of the squared error; 0 if they are many or not known.
     sign : -1 where q_f falls with f on the whole, else 1.
+    held_back : what was taken off the variance because it does not stand out.
     heavy : 1 where a handful of rows decides how large the error is.
     """
 
@@ -42,6 +43,12 @@ class Estimate:
     wobble: Any = 0.0
     sign: Any = 1.0
     heavy: Any = 0.0
+    held_back: Any = 0.0
+
+    @property
+    def unbiased(self) -> Any:
+        """The variance with what was held back, for intervals and comparisons."""
+        return self.variance + self.held_back
 
     @classmethod
     def empty(cls, m: int) -> Self:
@@ -64,13 +71,13 @@ class Estimate:
         alpha = (1 - confidence_level) / comparisons
         df = 1 / np.maximum(self.wobble, ROUNDING)
         z = special.stdtrit(df, 1 - alpha / 2)
-        V, a = self.variance, self.slope
+        V, shown, a = self.unbiased, self.variance, self.slope
         half = z * np.sqrt(a * np.maximum(V, 0) + self.rest + z**2 * a**2 / 4)
         shift = self.skewness * self.error * (2 * z**2 + 1) / 6 * (self.error < V / 2)
         middle = V + z**2 * a / 2 + shift
         known = np.isnan(self.pvalue)  # of a population
-        low = np.where((self.pvalue <= alpha) | known, np.minimum(middle - half, V), 0.0)
-        high = np.maximum(middle + half, V)
+        low = np.where((self.pvalue <= alpha) | known, np.minimum(middle - half, shown), 0.0)
+        high = np.maximum(middle + half, shown)
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(high, 0))
 
 
@@ -114,6 +121,9 @@ def uncertainty(
     sum of w^2 (r - m) in each bin, `cubes` that of w (r - m)^3. With several rows per unit the
     sums of psi by unit are `known`, and replace the two terms; the sum of their squares S has
     the degrees of freedom 2 S^2 over the sum of fourth powers (F. E. Satterthwaite, 1946).
+
+    3 S^2 over that sum is how many rows decide: all if psi is normal, as it is taken to be in
+    each bin where the sum is not known.
     """
     W, k = w.sum(axis=0), w / np.maximum(n, EMPTY)
     vv = (u**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
@@ -122,11 +132,12 @@ def uncertainty(
     bends = w * k * away**2 + 4 * m * away * tilt
     slope, bend = noise.sum(axis=0), np.maximum(bends.sum(axis=0), 0)
     squares, wobble = np.maximum(slope + bend, EMPTY), np.zeros_like(W)
+    fourths = 3 * ((noise + bends) ** 2 / np.maximum(n, EMPTY)).sum(axis=0)
     cubed = None if cubes is None else (8 * m**3 * cubes + 3 * noise * away + w * away**3).sum(0)
     if known is not None:
-        factor, cubed = known.squares / squares, known.cubes
+        factor, cubed, fourths = known.squares / squares, known.cubes, known.fourths
         slope, bend, squares = slope * factor, bend * factor, np.maximum(known.squares, EMPTY)
-        wobble = known.fourths / squares / squares / 2
+        wobble = fourths / squares / squares / 2
     signal = np.maximum((w * m**2).sum(axis=0), EMPTY)
     return Uncertainty(
         error=np.sqrt(np.maximum(slope - 4 * vv, 0) + bend + 2 * vv) / W,
@@ -134,7 +145,7 @@ def uncertainty(
         rest=(bend + 2 * vv) / W**2,
         skewness=np.zeros_like(W) if cubed is None else cubed / squares / np.sqrt(squares),
         wobble=wobble,
-        heavy=((noise + bends > SHARE * squares) & (n < ROWS_THAT_DECIDE)).any(axis=0) * 1.0,
+        heavy=(3 * squares < ROWS_THAT_DECIDE * (fourths / squares)) * 1.0,
     )
 
 

@@ -43,8 +43,8 @@ class Kept(NamedTuple):
     def influences(self, which: Sequence[int], names: Sequence[str]) -> tuple[Any, np.ndarray]:
         """Return psi of the units (rows of the table) and vv of some features (columns).
 
-        psi = 2 r q - q^2 + u_b / (w_b - own w), where q is the mean of the others in the bin, and
-        vv the share of noise in its square.
+        psi = 2 r q - q^2 + u_b / (w_b - own w), where q is the mean of the others in the bin (of
+        a unit without others m_b^2 - u_b / w_b), and vv the share of noise in its square.
         """
         scores = self.data.scores
         n = len(scores.r) if scores.unit is None else int(scores.unit.max()) + 1
@@ -83,8 +83,10 @@ class Kept(NamedTuple):
         others = sums.w[index] - own_w
         alone = others <= NUDGE * sums.w[index]
         others = np.where(alone, 1.0, others)
-        q = np.where(alone, 0.0, (sums.wr[index] - own_wr) / others)
-        psi = (2 * r - q) * q + np.where(alone, 0.0, found.u[index] / others)
+        q = (sums.wr[index] - own_wr) / others
+        w_b = np.maximum(sums.w, EMPTY)
+        lone = (sums.wr / w_b) ** 2 - found.u / w_b
+        psi = np.where(alone, lone[index], (2 * r - q) * q + found.u[index] / others)
         n = sums.w**2 / np.maximum(sums.pairs[0], EMPTY)
         return psi, float((found.u**2 * np.maximum(n - 1, 1) / (n + 1)).sum())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LINE = 4  # rows from which a bin has a line
+_TOGETHER = 4  # numbers of merged bins that are looked at together
 
 
 class Sums(NamedTuple):
@@ -97,8 +98,8 @@ class Sums(NamedTuple):
         return self._make(None if a is None else a / sd**power for a, power in parts)
 
     def coarse(self) -> Self:
-        """Return the sums without those for lines and skewness, and higher powers."""
-        return self._make((*self[:7], *[None] * len(self[7:])))
+        """Return the sums of weights and scores alone, without higher powers and lines."""
+        return self._make((*self[:3], None, *self[4:7], *[None] * len(self[7:])))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,11 +111,13 @@ class Spread:
     variance: np.ndarray
     pvalue: np.ndarray
     uncertainty: Any = None
+    held_back: np.ndarray | float = 0.0
 
     def estimate(self, sign: np.ndarray) -> Estimate:
         """Return what is said of the features, without the bins."""
         more = self.uncertainty._asdict() if self.uncertainty else {"error": 0.0}
-        return Estimate(variance=self.variance, pvalue=self.pvalue, sign=sign, **more)
+        found = {"variance": self.variance, "held_back": self.held_back, "pvalue": self.pvalue}
+        return Estimate(**found, sign=sign, **more)
 
 
 def spread(
@@ -133,7 +136,8 @@ def spread(
 
         V = sum_b p_b (m_b^2 - e_b) + e,  e_b = (wwrr_b - m_b^2 ww_b) / (w_b^2 - ww_b),
 
-    and e the same of all rows. For a population, V is the sum of p_b m_b^2 alone, without error.
+    and e the same of all rows. A line within bins, and many levels without `ordered` numbers, count
+    in so far as they stand out. For a population, V is the sum of p_b m_b^2 alone, without error.
     """
     w, W = sums.w, sums.w.sum(axis=0)
     some = np.maximum(w, EMPTY)
@@ -144,17 +148,21 @@ def spread(
     between = (w * m**2).sum(axis=0) / W
     if rows == "population":
         return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)
-    ww, wwr, wwrr = sums.shifted(-centre).pairs
+    moved = sums.coarse().shifted(-centre)
+    ww, wwr, wwrr = moved.pairs
     e, u, n = bin_noise(sums, m, wwr, wwrr)
     e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
-    total = sums.each(lambda a: a.sum(axis=0)) if total is None else total
+    total = moved.each(lambda a: a.sum(axis=0)) if total is None else total.coarse()
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
     line = line_error = np.zeros_like(variance)
     if sums.wgg is not None and first is not None:
         line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
-    variance = variance + line
+    held_back = np.zeros_like(variance)
+    if not np.all(ordered):
+        held_back = np.where(ordered, 0.0, _rare_levels(w, m, u, total.w**2 / all_ww))
+    variance = variance + line - held_back
     rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
     variance = np.where(np.abs(variance) > rounded, variance, 0.0)
     cubes = sums.wrrr if sums.ww is None else None  # weights of sampling would need w^3 r^3
@@ -165,7 +173,8 @@ def spread(
         m=m,
         u=u,
         variance=variance,
-        pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
+        held_back=held_back,
+        pvalue=np.where(flat, 1.0, _test(moved, m, u, n, ordered, known)),
         uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
 
@@ -204,8 +213,7 @@ def bin_noise(
 def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what a line within each bin explains, in so far as it stands out, and its error.
 
-    In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)). Their sum C counts by 1 - 2 / t^2, where
-    t is C over its own error: that from the c_b, or half as much as noise alone would make it.
+    In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)).
     """
     w, some = sums.w, np.maximum(sums.w, EMPTY)
     fits, p = n >= _LINE, w / w.sum(axis=0)
@@ -221,10 +229,32 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     left = np.maximum(srr - gain, 0) / some * n / df
     c = np.where(fits, p * (v - left), 0.0)
     noise = np.where(fits, 2 * (p * v / df) ** 2, 0.0).sum(axis=0)
+    gate = _gate(c, noise)
+    return gate * c.sum(axis=0), gate * np.sqrt((c**2).sum(axis=0))
+
+
+def _rare_levels(w: np.ndarray, m: np.ndarray, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return by how much rare levels seem to differ from each other without standing out.
+
+    If there are more levels than bins for so many effective rows, rare are those with less than
+    half of a bin; c_b = p_b ((m_b - m)^2 - u_b / w_b), where m is the mean of all of these.
+    """
+    W, bins = w.sum(axis=0), np.sqrt(rows)
+    rare = (w < W / bins / 2) & ((w > 0).sum(axis=0) > bins)
+    w, u = np.where(rare, w, 0.0), np.where(rare & (w > 0), u, 0.0)
+    mean = (w * m).sum(axis=0) / np.maximum(w.sum(axis=0), EMPTY)
+    c = (w * (m - mean) ** 2 - u) / W
+    return (1 - _gate(c, 2 * ((u / W) ** 2).sum(axis=0))) * c.sum(axis=0)
+
+
+def _gate(c: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return how far the sum C of c_b stands out: 1 - 2 / t^2, or 0.
+
+    t is C over its own error: that from the c_b, or half as much as noise alone would make it.
+    """
     C, squares = c.sum(axis=0), (c**2).sum(axis=0)
     t2 = np.maximum(C**2 / np.maximum(squares, EMPTY), C**2 / np.maximum(4 * noise, EMPTY))
-    gate = np.where(C > 0, np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
-    return gate * C, gate * np.sqrt(squares)
+    return np.where(C > 0, np.maximum(0, 1 - 2 / np.maximum(t2, EMPTY)), 0.0)
 
 
 def _test(
@@ -245,24 +275,28 @@ def _test(
     merges = np.broadcast_to(ordered, shape)
     if known is not None:
         merges = merges & ~np.asarray(known.shared, dtype=bool)
-    found, K = [pvalue], 2
+    most = int(np.where(merges, bins, 0).max(initial=0))
     middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
-    column = np.arange(pvalue.size).reshape(shape)
-    most = np.where(merges, bins, 0).max(initial=0)
-    while most > K:
-        index = ((middle * K).astype(int).clip(0, K - 1) * pvalue.size + column).ravel()
-        size = K * pvalue.size
-        merged = (
-            sums.coarse()
-            ._replace(wf=None)
-            .each(
-                lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
-            )
-        )
+    found, column = [pvalue[None]], np.arange(pvalue.size).reshape(shape)
+    for finest in range((most - 1).bit_length() - 1, 0, -_TOGETHER):  # 2^finest < most
+        steps = min(finest, _TOGETHER)
+        step = np.arange(steps).reshape(-1, *[1] * m.ndim)  # each merges two and two
+        merging = (middle * 2**finest).astype(int).clip(0, 2**finest - 1) >> step
+        index = ((merging * steps + step) * pvalue.size + column).ravel()
+        merged = _in_merged_bins(sums, index, (2**finest, steps, *shape))
         mean = merged.wr / np.maximum(merged.w, EMPTY)
         _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
         p = brown_forsythe(merged.w, mean, noise, rows)
-        use = merges & (bins > K) & ((merged.w > 0).sum(axis=0) > 1)
+        use = merges & (bins > 2 ** (finest - step[:, 0])) & ((merged.w > 0).sum(axis=0) > 1)
         found.append(np.where(use, p, np.nan))
-        K *= 2
-    return cauchy(np.array(found))
+    return cauchy(np.concatenate(found))
+
+
+def _in_merged_bins(sums: Sums, index: np.ndarray, shape: tuple[int, ...]) -> Sums:
+    """Return the sums in bins merged in several ways (second axis), filled up with empty bins."""
+
+    def merged(a: np.ndarray) -> np.ndarray:
+        values = np.broadcast_to(a, (shape[1], *a.shape)).ravel()
+        return np.bincount(index, values, prod(shape)).reshape(shape)
+
+    return sums.each(merged)

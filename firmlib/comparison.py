@@ -79,6 +79,6 @@ def compare(
     else:
         df = np.inf
         error = np.hypot(result.estimate.error[here], other.estimate.error[there])
-    V, V_other = result.variance[here], other.variance[there]
+    V, V_other = result.estimate.unbiased[here], other.estimate.unbiased[there]
     found = differences(V, V_other, error, confidence_level, df)
     return pd.DataFrame(found, index=pd.Index(names, name="feature"))

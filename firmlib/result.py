@@ -56,7 +56,8 @@ class FirmResult:
         feature than at others; nan for a population.
     variance : ndarray of shape (m,)
         The estimate of Var[q_f(f(X))] = Q_f^2; from a sample it can fall below 0, where
-        the importance is 0.
+        the importance is 0. Of categories with many levels, rare ones count in so far as they
+        stand out from noise, and the interval reaches as far as if all did.
     standardized : ndarray of shape (m,)
         Q_f / sd(s): comparable across models, between -1 and 1 up to estimation error. Its
         square is the correlation ratio, and for independent inputs the first-order Sobol index.
@@ -84,8 +85,8 @@ class FirmResult:
     confidence_level : float
         Of the intervals.
     heavy_tails : ndarray of bool, shape (m,)
-        Where fewer than ten rows have a quarter of the variance of the estimate: do not trust
-        the error and the interval, which others would make wider.
+        Where fewer than ten rows decide how large the error is: do not trust it, nor the
+        interval, which other rows would make wider.
     estimate : Estimate
         What the intervals are made from.
     kept : Kept, Jackknife or None
@@ -285,7 +286,7 @@ class FirmResult:
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """Return all pairs of some features and what is known of their differences."""
         psi, vv = self.influences(places.tolist())
-        gram, V = psi.T @ psi, self.variance[places]
+        gram, V = psi.T @ psi, self.estimate.unbiased[places]
         i, j = np.triu_indices(len(places), 1)
         squares = np.maximum(gram[i, i] + gram[j, j] - 2 * gram[i, j], 0)
         error, df = difference_error(squares, vv[i] + vv[j]), self.kept.df  # type: ignore[union-attr]
@@ -323,7 +324,7 @@ class FirmResult:
         m = len(self)
         order = np.argsort(-np.abs(self.importances), kind="stable")
         i, j, found = self._differences(order, confidence_level)
-        told = holm(found["pvalue"]) <= 1 - confidence_level
+        told = (holm(found["pvalue"]) <= 1 - confidence_level) & (found["difference"] > 0)
         first, second = np.bincount(j[told], minlength=m), np.bincount(i[told], minlength=m)
         index = pd.Index(np.array(self.feature_names, dtype=object)[order], name="feature")
         ranks = {"rank": np.arange(1, m + 1), "best": 1 + first, "worst": m - second}

@@ -10,6 +10,7 @@ import pytest
 import firmlib
 from firmlib import _fast
 from firmlib._grid import Cells, Grid
+from firmlib.strings import DNA, PROTEIN, wds_kernel
 
 N = 60_000
 
@@ -74,6 +75,18 @@ def test_the_same_numbers(monkeypatch, columns, score, weights, n_jobs):
     assert_same(fast, slow)
 
 
+@pytest.mark.parametrize("n", [20, 300, 2500, 30_000])
+@pytest.mark.parametrize("weights", [None, "count", "sampling"])
+def test_the_same_numbers_of_small_tables(monkeypatch, columns, score, n, weights):
+    X = pd.DataFrame(columns).sample(n, random_state=0)
+    w = {None: None, "count": 1 + np.arange(n) % 3, "sampling": np.linspace(0.5, 2, n)}[weights]
+    fast, slow = both(monkeypatch, lambda: firmlib.firm(score[X.index], X, sample_weight=w))
+    assert_same(fast, slow)
+    for name in ("skewness", "heavy"):
+        a, b = (getattr(result.estimate, name) for result in (fast, slow))
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "g", ">f8", "i4", "u1"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_by_rows_and_by_columns(monkeypatch, score, dtype, order):
@@ -107,7 +120,7 @@ def test_streams(monkeypatch, columns, score):
     assert_same(*both(monkeypatch, call))
 
 
-@pytest.mark.parametrize("name", ["right", "left", "both"])
+@pytest.mark.parametrize("name", ["right", "left", "both", "zeros"])
 def test_long_tails_need_no_sort(monkeypatch, columns, score, name):
     def refused(*args, **kwargs):
         raise AssertionError("sorted")
@@ -129,16 +142,34 @@ def test_a_grid_finds_its_values_again(unit):
     assert Cells(f, np.ones(1000), grid, 500).n.sum() == 1000
 
 
+@pytest.mark.parametrize("degree", [1, 3, 4, 7, 8, 13])
+@pytest.mark.parametrize("shift", [0, 2])
+@pytest.mark.parametrize("alphabet", [DNA, PROTEIN])
+@pytest.mark.parametrize("others", [None, 270])
+def test_the_same_kernel(monkeypatch, degree, shift, alphabet, others):
+    size = len(alphabet)
+    share = np.r_[0.6, np.full(size, 0.4 / size)]  # long runs; the last letter is unknown
+    X = np.random.default_rng(degree).choice(size + 1, (300, 130), p=share)
+    options = {"degree": degree, "shift": shift, "alphabet": alphabet, "unknown": "average"}
+    options["reverse_complement"] = alphabet is DNA
+    Y = None if others is None else X[:others]
+    fast, slow = both(monkeypatch, lambda: wds_kernel(X, Y, **options))
+    np.testing.assert_array_equal(fast, slow)
+
+
 def test_numba_is_loaded_for_many_values_alone():
     pytest.importorskip("numba")
     code = (
         "import sys, numpy as np, firmlib\n"
         "X = np.random.default_rng(0).normal(size=({n}, 2))\n"
-        "firmlib.firm(X[:, 0], X)\n"
+        "for _ in range({calls}):\n"
+        "    firmlib.firm(X[:, 0], X)\n"
         "print('numba' in sys.modules)"
     )
-    for n, loaded in ((5000, False), (_fast.LEAST // 2, True)):
-        run = subprocess.run([sys.executable, "-c", code.format(n=n)], capture_output=True)
+    half = _fast.LEAST // 2
+    for n, calls, loaded in ((5000, 1, False), (half, 1, True), (half // 2, 16, True)):
+        call = code.format(n=n, calls=calls)
+        run = subprocess.run([sys.executable, "-c", call], capture_output=True)
         assert run.stdout.decode().strip() == str(loaded), run.stderr.decode()
 
 

@@ -431,12 +431,19 @@ def test_standardized_errors_know_that_the_spread_is_estimated():
     np.testing.assert_allclose(np.mean(errors), np.std(found), rtol=0.2)
 
 
-def test_heavy_tails_are_noted():
-    rng = np.random.default_rng(12)
-    X = rng.normal(size=(1000, 2))
-    result = firm(np.exp(3 * X[:, 0]) + X[:, 1], X)
-    assert result.heavy_tails[0]
-    assert not firm(X[:, 0], X).heavy_tails.any()
+@pytest.mark.parametrize(("options", "least"), [({}, 0.7), ({"standardize": True}, 0.5)])
+def test_heavy_tails_are_noted_and_harmless_lines_are_not(options, least):
+    rng, found = np.random.default_rng(12), []
+    for _ in range(60):
+        X, noise = rng.normal(size=(100, 2)), rng.normal(size=100)
+        wild, tame = np.exp(2 * X[:, 0]) + noise, X[:, 0] + noise
+        few = firm(tame[:30], X[:30], **options)
+        results = firm(wild, X, **options), firm(tame, X, **options), few
+        found.append([result.heavy_tails[0] for result in results])
+    wild, tame, few = np.mean(found, axis=0)
+    assert wild > least
+    assert tame < 0.05
+    assert few < 0.2
 
 
 @pytest.mark.parametrize("rows", ["sample", "population"])

@@ -170,6 +170,55 @@ def test_more_levels_than_bins_are_all_kept_and_lone_ones_are_pooled():
     assert abs(result.variance[0]) < 3 * 2 / np.sqrt(len(level))  # nothing there
 
 
+def rare_levels_held_back(s, levels):
+    """What rare levels seem to explain, minus what stands out, by groupby."""
+    n, groups = len(s), pd.Series(s - s.mean()).groupby(levels)
+    table = pd.DataFrame({"w": groups.size(), "m": groups.mean(), "u": groups.var()})
+    noise = ((table["w"] - 1) * table["u"]).sum() / (table["w"] - 1).sum()
+    rare = table.fillna({"u": noise})[table["w"] < np.sqrt(n) / 2]
+    away = rare["m"] - np.average(rare["m"], weights=rare["w"])
+    c = (rare["w"] * away**2 - rare["u"]) / n
+    t2 = c.sum() ** 2 / min((c**2).sum(), 8 * (rare["u"] ** 2).sum() / n**2)
+    return c.sum() * (1 - max(0, 1 - 2 / t2) * (c.sum() > 0))
+
+
+@pytest.mark.parametrize("effect", [0, 0.3, 2])
+def test_rare_levels_count_in_so_far_as_they_stand_out(effect):
+    rng = np.random.default_rng(5)
+    p = 1 / np.arange(1, 51)
+    k, names = rng.choice(50, 300, p=p / p.sum()), rng.permutation(50)
+    s = effect * rng.normal(size=50)[k] + rng.normal(size=300)
+    result = firm(s, k[:, None], categorical=[0])
+    all_of_it = firm(s, k[:, None], method="discrete")
+    held_back = rare_levels_held_back(s, k)
+    np.testing.assert_allclose(result.variance, all_of_it.variance - held_back, rtol=1e-9)
+    assert (held_back / all_of_it.variance < 0.1) == (effect == 2)
+    renamed = firm(s, names[k][:, None], categorical=[0])
+    np.testing.assert_allclose(renamed.variance, result.variance, rtol=1e-9)
+    assert result.ci_low <= result.importances <= result.ci_high
+    if effect == 2:  # the test of numbers, which have an order, rejects, too
+        pd.testing.assert_frame_equal(result.intervals(), all_of_it.intervals())
+
+
+def test_of_few_levels_none_is_held_back():
+    rng = np.random.default_rng(6)
+    k = rng.choice(5, 100, p=[0.5, 0.4, 0.04, 0.03, 0.03])
+    s = rng.normal(size=100)
+    named, number = firm(s, k[:, None], categorical=[0]), firm(s, k[:, None])
+    np.testing.assert_allclose(named.variance, number.variance, rtol=1e-9)
+
+
+def test_many_levels_without_effect_seem_to_matter_less_than_before():
+    rng, found = np.random.default_rng(7), []
+    for _ in range(100):
+        k, s = rng.integers(0, 50, 200)[:, None], rng.normal(size=200)
+        found.append(
+            [firm(s, k, **o).importances[0] for o in ({"categorical": [0]}, {"n_bins": 60})]
+        )
+    held_back, all_of_it = np.sqrt(np.mean(np.square(found), axis=0))
+    assert held_back < 0.75 * all_of_it
+
+
 def test_ordered_categories_have_a_direction_and_named_numbers_have_none():
     size = pd.Categorical.from_codes(SIZE.astype(int), ["S", "M", "L", "X", "XL"], ordered=True)
     frame = pd.DataFrame({"size": size, "code": SIZE, "flag": SIZE > 2})

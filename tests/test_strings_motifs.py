@@ -246,13 +246,18 @@ def test_letter_contributions(name):
 
 
 @pytest.mark.parametrize("scale", ["poim", "firm"])
-def test_max_by_length(scale):
-    w = random_weights(np.random.default_rng(12), 12, 3, 0)
-    table = max_by_length(w, 4, scale=scale)
-    assert table.shape == (4, 12)
+@pytest.mark.parametrize("max_k", [1, 2, 5])
+@pytest.mark.parametrize("background", BACKGROUNDS)
+@pytest.mark.usefixtures("_storage")
+def test_max_by_length(scale, max_k, background):
+    rng = np.random.default_rng(12)
+    w, chain = random_weights(rng, 12, 4, 1), BACKGROUNDS[background](rng, 12)
+    table = max_by_length(w, max_k, chain, scale=scale)
+    assert table.shape == (max_k, 12)
     for k, row in table.iterrows():
-        expected = np.abs(poim(w, k, scale=scale)).max(axis=1)
-        np.testing.assert_array_equal(row, np.append(expected, np.full(k - 1, np.nan)))
+        expected = np.abs(poim(w, k, chain, scale=scale)).max(axis=1)
+        expected = np.append(expected, np.full(k - 1, np.nan))
+        np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-14)
 
 
 # Pictures

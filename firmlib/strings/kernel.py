@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_memory, check_option
+from firmlib._fast import loops
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
+_WORTH = 8  # pairs of sequences and shifts that take as long as one value of a table
 _TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
 
 
@@ -88,9 +90,13 @@ def wds_kernel(
     check_memory("the kernel matrix", (len(X), len(Y)))
     K = np.zeros((len(X), len(Y)))
     strands = [Y, alphabet.reverse_complement(Y)] if reverse_complement else [Y]
+    compiled = loops(len(strands) * K.size * (2 * shift + 1) // _WORTH)
     for strand in strands:
         for s, delta in enumerate(shift_factors(shift, shift_weights)):
             x, y, own = _words(X, strand, s, degree, len(alphabet))
+            if compiled:
+                compiled.add_common(x, y, own.ravel(), degree, delta, K, symmetric)
+                continue
             for rows, columns in _tiles(*K.shape, symmetric):
                 common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
                 K[rows, columns] += delta * common

@@ -14,7 +14,7 @@ from firmlib.strings._expected import expected_score
 from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import check_background, poim
+from firmlib.strings.poim import check_background, each_poim, poim
 from firmlib.strings.weights import PositionalWeights, find
 from firmlib.strings.words import windows
 
@@ -340,7 +340,7 @@ def max_by_length(
     weights : PositionalWeights
         s.
     max_k : int, default 8
-        The greatest length; the `poim` of each is made, one after the other.
+        The greatest length; the `poim` of each is made, all from one sweep.
     background, scale
         As in `poim`.
 
@@ -361,11 +361,12 @@ def max_by_length(
     1         0.00  1.73  1.73
     2         0.77  3.87   NaN
     """
+    check_option("scale", scale, ("poim", "firm"))
+    background = check_background(background, weights)
     max_k = check_integer("max_k", max_k, 1, weights.length)
     largest = np.full((max_k, weights.length), np.nan)
-    for k in range(max_k, 0, -1):  # the largest first: if it does not fit, say so at once
-        Q = poim(weights, k, background, scale=scale)
-        largest[k - 1, : len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
+    for row, Q in zip(largest, each_poim(weights, 1, max_k, background, scale), strict=True):
+        row[: len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
     lengths = pd.RangeIndex(1, max_k + 1, name="length")
     return pd.DataFrame(largest, lengths).rename_axis(columns="position")
 

@@ -4,7 +4,7 @@
 `poim` puts windows together again, from short ones up to long ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,11 +88,32 @@ def poim(
     background = check_background(background, weights)
     assert isinstance(weights, PositionalWeights)
     k = check_integer("k", k, 1, weights.length)
-    tables = 8 if k < weights.degree else 2  # in memory at once
+    return next(each_poim(weights, k, k, background, scale))
+
+
+def each_poim(
+    weights: PositionalWeights, low: int, high: int, background: Background, scale: str
+) -> Iterator[np.ndarray]:
+    """Yield the `poim` of each k from `low` to `high`, all from one sweep."""
+    tables = 8 if high < weights.degree else 2  # in memory at once
     check_memory(
-        "the POIM with its tables", (tables, weights.length - k + 1, len(weights.alphabet) ** k)
+        "the POIM with its tables",
+        (tables, weights.length - high + 1, len(weights.alphabet) ** high),
     )
-    Q = _windows(weights, k, background)
+    D = background.order
+    for d, T, both in _windows(weights, max(high, D + 1), background):
+        if D + 1 < d < low:
+            continue
+        T = T if d >= high else T.copy()  # longer windows need it as it is
+        if both is not None:
+            T += both
+        for k in range(low, min(D, high) + 1) if d == D + 1 else ():
+            yield _scaled(_means(T, k, background), k, background, scale)
+        if low <= d <= high:
+            yield _scaled(T, d, background, scale)
+
+
+def _scaled(Q: np.ndarray, k: int, background: Background, scale: str) -> np.ndarray:
     if scale == "firm" or background.has_zeros:
         for q, p in zip(Q, background.probabilities(k), strict=True):
             q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
@@ -123,8 +144,12 @@ def check_background(background: Background | None, weights: object) -> Backgrou
     return background
 
 
-def _windows(weights: PositionalWeights, k: int, background: Background) -> np.ndarray:
-    """Q' from windows up: T_d(z) is the expected sum of all that does not reach out on both sides,
+def _windows(
+    weights: PositionalWeights, top: int, background: Background
+) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+    """From windows of D + 1 letters up to `top`, what `Q'` is the sum of: T_d(z) and both_d(z).
+
+    T_d(z) is the expected sum of all that does not reach out on both sides,
 
         T_d(z) = (w + right + left)_d(z) + (T - right)_{d-1}(z[:-1]) + (T - left)_{d-1}(z[1:])
                  - T_{d-2}(z[1:-1]),
@@ -132,7 +157,6 @@ def _windows(weights: PositionalWeights, k: int, background: Background) -> np.n
     because what lies left and what lies right of D known letters is independent.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    top = max(k, D + 1)
     levels = {level.d: level for level in sweep(weights, background, top) if level.d <= top}
     right, left, mean = messages(weights, background, levels[D])
     left -= mean
@@ -140,15 +164,11 @@ def _windows(weights: PositionalWeights, k: int, background: Background) -> np.n
     for d in range(1, D + 1):
         inside, inner = _join(a, weights.dense(d), inside, inside, inner), inside
     prefix, suffix, before = inside + left, inside + right, inside + left + right
-    for d in range(D + 1, top):
-        _, w, right, left, _ = levels[d]
+    for d in range(D + 1, top + 1):
+        _, w, right, left, both = levels[d]
         T = _join(a, total(w, right, left), prefix, suffix, inner)
+        yield d, T, both
         prefix, suffix, inner, before = _minus(T, right), _minus(T, left), before, T
-    _, w, right, left, both = levels[top]
-    T = _join(a, total(w, right, left), prefix, suffix, inner)
-    if both is not None:
-        T += both
-    return T if k > D else _means(T, k, background)
 
 
 def _join(

@@ -147,7 +147,7 @@ class PositionalWeights:
             for most in [min(degree, run.shape[1])]
         ]
         folded = cls(length, {}, pieces, **options)
-        most = min(DENSE_ENTRIES, 4 * X.size * (2 * shift + 1))
+        most = min(DENSE_ENTRIES, X.size * (2 * shift + 1))  # as many as words one by one
         size = len(alphabet)
         short = [d for d in range(1, degree + 1) if (length - d + 1) * size**d <= most]
         tables = {d: folded.columns(d) for d in short}
