@@ -72,11 +72,11 @@ class Bins:
     def _index(self, f: np.ndarray) -> np.ndarray:
         if self.grid is not None and self.bin_of_cell is not None:
             return self.bin_of_cell[self.grid.cell(f, len(self.bin_of_cell))]
-        if len(f) < _SEARCH_CELLS * len(self.first) and "_cells" not in self.__dict__:
+        if len(f) < _SEARCH_CELLS * len(self.first) and "cells" not in self.__dict__:
             return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
-        low, scale, before, shared = self._cells
-        if shared > _SHARED:
+        if self.cells is None:
             return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
+        low, scale, before, shared = self.cells
         index = before[_cell(f, low, scale, len(before))]
         ends = np.append(self.first, np.inf)
         for _ in range(shared):
@@ -84,23 +84,23 @@ class Bins:
         return np.maximum(index - 1, 0)
 
     @cached_property
-    def _cells(self) -> tuple[float, float, np.ndarray, int]:
+    def cells(self) -> tuple[float, float, np.ndarray, int] | None:
         """Cells of equal width with how many first values lie before each, and at most in one.
 
-        If only a few share a cell, comparing with these is faster than a binary search.
+        If only a few share a cell, comparing with these is faster than a binary search; None if
+        more do.
         """
-        low, cells = self.first[0], _SEARCH_CELLS * len(self.first)
+        known = self.first[~np.isnan(self.first)]
+        if not len(known):
+            return None
+        low, cells = float(known[0]), _SEARCH_CELLS * len(known)
         with np.errstate(over="ignore", divide="ignore"):
-            scale = cells / (self.first[-1] - low)
+            scale = float(cells / (known[-1] - low))
         if not 0 < scale < np.inf:
-            return low, scale, np.zeros(0, np.int32), _SHARED + 1
-        shared = np.bincount(_cell(self.first, low, scale, cells), minlength=cells)
+            return None
+        shared = np.bincount(_cell(known, low, scale, cells), minlength=cells)
         before = (np.cumsum(shared) - shared).astype(np.int32)
-        return low, scale, before, int(shared.max())
-
-    def outside(self, f: np.ndarray) -> np.ndarray:
-        """Return which values lie beyond those that the bins were found from; none is missing."""
-        return (f < self.first[0]) | (f > self.last)
+        return (low, scale, before, int(shared.max())) if shared.max() <= _SHARED else None
 
 
 def _cell(f: np.ndarray, low: float, scale: float, cells: int) -> np.ndarray:

@@ -156,6 +156,33 @@ def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
     return table
 
 
+@njit(
+    types.Tuple((_RUNS, types.boolean))(_FLOATS, types.float64, types.float64, _CODES, _FLOATS),
+    **_OPTIONS,
+)
+def search(f, low, scale, before, first):
+    """Return the bin of each row by `Bins.cells`, and whether all values are first values."""
+    found, known = np.empty(len(f), np.int32), True
+    for i in range(len(f)):
+        place = (f[i] - low) * scale
+        place = place if place > 0.0 else 0.0
+        k = before[np.uint32(place if place < len(before) else len(before) - 1)]
+        while k < len(first) and f[i] >= first[k]:  # never a missing one, which is the last
+            k += 1
+        found[i] = k - 1 if k > 0 else 0
+        known &= first[found[i]] == f[i]
+    return found, known
+
+
+@njit(types.intp(_FLOATS, types.float64, types.float64), **_OPTIONS)
+def beyond(f, low, high):
+    """Return how many values do not lie from one to another."""
+    n = 0
+    for i in range(len(f)):
+        n += (f[i] < low) | (f[i] > high)
+    return n
+
+
 @njit(_TABLE(_TABLE, _CODES), **_OPTIONS)
 def gathered(table, bin_of_cell):
     """Return the sums in each bin from those in each cell."""

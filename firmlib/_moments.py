@@ -107,12 +107,23 @@ class Scores:
         """The weights; where all are alike, one number that is read again and again."""
         return np.broadcast_to(self.w[0], self.w.shape) if self.alike else self.w
 
-    def index(self, bins: Bins, f: np.ndarray) -> np.ndarray | Summed:
-        """Return the bin of each value, of which none is missing, or at once the sums in them."""
-        if self.loops is None or bins.grid is None:
-            return bins.index(f)
-        assert bins.bin_of_cell is not None
-        return swept(self, f, bins.grid, bins.bin_of_cell, len(bins.first))
+    def index(self, bins: Bins, f: np.ndarray) -> tuple[Any, bool]:
+        """Return the bin of each value or the sums in them, and whether some level has no bin."""
+        if self.loops is not None and not np.isnan(f.max()):
+            if bins.grid is not None and bins.bin_of_cell is not None:
+                return swept(self, f, bins.grid, bins.bin_of_cell, len(bins.first)), False
+            if bins.cells is not None:
+                index, known = self.loops.search(f, *bins.cells[:3], bins.first)
+                return index, bins.method == "discrete" and not known
+        index = bins.index(f)
+        new = bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f))
+        return index, bool(new)
+
+    def beyond(self, bins: Bins, f: np.ndarray) -> float:
+        """Return the weight of the rows outside the range that the bins were found from."""
+        if self.loops is not None and self.alike:
+            return float(self.w[0]) * self.loops.beyond(f, bins.first[0], bins.last)
+        return float(self.w[(f < bins.first[0]) | (f > bins.last)].sum())
 
     @cached_property
     def total(self) -> Sums:

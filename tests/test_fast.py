@@ -182,3 +182,19 @@ def test_numba_is_not_needed():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True)
     assert run.stdout.decode().strip() == "1.0", run.stderr.decode()
+
+
+@pytest.mark.parametrize("least", [0, np.inf])
+def test_levels_that_come_late(monkeypatch, least):
+    monkeypatch.setattr(_fast, "LEAST", least)
+    rng = np.random.default_rng(0)
+    f = np.r_[np.full(1000, np.nan), rng.integers(0, 5, 1000), rng.integers(2, 9, 1000)]
+    g = np.r_[rng.integers(0, 3, 2000), rng.integers(-3, 3, 1000) / 2]
+    X, s = np.column_stack([f, g]), g + rng.normal(size=3000)
+    stream = firmlib.StreamingFirm(first_rows=1000)
+    for start in range(0, 3000, 1000):
+        stream.partial_fit(X[start : start + 1000], s[start : start + 1000])
+    found, expected = stream.result(), firmlib.firm(s, X)
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-12)
+    for name in ("x0", "x1"):
+        np.testing.assert_array_equal(found.curves[name].n, expected.curves[name].n)
