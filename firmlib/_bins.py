@@ -16,13 +16,13 @@ from typing import Any, Self
 import numpy as np
 
 from firmlib._columns import NUMBER, Scale
-from firmlib._grid import Cells, Grid
+from firmlib._grid import FULL, Cells, Grid, begins
 from firmlib._rounding import NUDGE
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
 
-_CELLS = 64  # of that grid per bin
+_CELLS = 4 * FULL  # of that grid per bin
 _SEARCH_CELLS = 16  # per bin, to look it up
 _SHARED = 4  # first values in a cell from which a binary search is faster
 
@@ -72,11 +72,11 @@ class Bins:
     def _index(self, f: np.ndarray) -> np.ndarray:
         if self.grid is not None and self.bin_of_cell is not None:
             return self.bin_of_cell[self.grid.cell(f, len(self.bin_of_cell))]
-        if len(f) < _SEARCH_CELLS * len(self.first) and "_cells" not in self.__dict__:
+        if len(f) < _SEARCH_CELLS * len(self.first) and "cells" not in self.__dict__:
             return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
-        low, scale, before, shared = self._cells
-        if shared > _SHARED:
+        if self.cells is None:
             return np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
+        low, scale, before, shared = self.cells
         index = before[_cell(f, low, scale, len(before))]
         ends = np.append(self.first, np.inf)
         for _ in range(shared):
@@ -84,23 +84,23 @@ class Bins:
         return np.maximum(index - 1, 0)
 
     @cached_property
-    def _cells(self) -> tuple[float, float, np.ndarray, int]:
+    def cells(self) -> tuple[float, float, np.ndarray, int] | None:
         """Cells of equal width with how many first values lie before each, and at most in one.
 
-        If only a few share a cell, comparing with these is faster than a binary search.
+        If only a few share a cell, comparing with these is faster than a binary search; None if
+        more do.
         """
-        low, cells = self.first[0], _SEARCH_CELLS * len(self.first)
+        known = self.first[~np.isnan(self.first)]
+        if not len(known):
+            return None
+        low, cells = float(known[0]), _SEARCH_CELLS * len(known)
         with np.errstate(over="ignore", divide="ignore"):
-            scale = cells / (self.first[-1] - low)
+            scale = float(cells / (known[-1] - low))
         if not 0 < scale < np.inf:
-            return low, scale, np.zeros(0, np.int32), _SHARED + 1
-        shared = np.bincount(_cell(self.first, low, scale, cells), minlength=cells)
+            return None
+        shared = np.bincount(_cell(known, low, scale, cells), minlength=cells)
         before = (np.cumsum(shared) - shared).astype(np.int32)
-        return low, scale, before, int(shared.max())
-
-    def outside(self, f: np.ndarray) -> np.ndarray:
-        """Return which values lie beyond those that the bins were found from; none is missing."""
-        return (f < self.first[0]) | (f > self.last)
+        return (low, scale, before, int(shared.max())) if shared.max() <= _SHARED else None
 
 
 def _cell(f: np.ndarray, low: float, scale: float, cells: int) -> np.ndarray:
@@ -176,23 +176,23 @@ def _find(
         found = _on_grid(f, w, last, count, method, n_bins, tails, sweep)
         if found is not None:
             return found
-    order = f.argsort(kind="stable")
+    order = f.argsort()  # ties end up in one bin, in whatever order
     ranked = f[order]
-    begins = _begins(ranked)
+    starts = _begins(ranked)
     index = np.empty(len(f), dtype=np.intp)
-    levels = np.count_nonzero(begins)
+    levels = np.count_nonzero(starts)
     n_bins = n_bins or max(2, int(np.sqrt(levels)))
     if method == "auto":
         method = "discrete" if rows == "population" or levels <= n_bins else "binned"
     if method == "binned" and alike and levels == len(f):
-        begins, index[order] = _of_ranks(levels, float(w[0]), n_bins, tails)
+        starts, index[order] = _of_ranks(levels, float(w[0]), n_bins, tails)
     else:
-        index[order] = begins.cumsum() - 1
+        index[order] = starts.cumsum() - 1
         if method == "binned":
             first = _equal_frequency(np.bincount(index, w), n_bins, tails)
             index = (first.cumsum() - 1)[index]
-            begins[begins] = first
-    return Bins(ranked[begins], method, last=last, n=n), index
+            starts[starts] = first
+    return Bins(ranked[starts], method, last=last, n=n), index
 
 
 def _on_grid(
@@ -218,9 +218,8 @@ def _on_grid(
                 return None
             found = sweep(f, w, grid, cells)
             n = found.n
-            taken = n > 0
-            few = method == "auto" and np.count_nonzero(taken) <= n_bins
-            full = taken if few else n > n.sum() / (4 * n_bins)
+            few = method == "auto" and np.count_nonzero(n) <= n_bins
+            full = n > (0 if few else FULL * n.sum() / cells)
             value = found.values(full) if full.any() else np.empty(0)
             if value is not None:
                 break
@@ -229,12 +228,10 @@ def _on_grid(
         else:
             return None
     if few:
-        bin_of_cell = np.cumsum(taken, dtype=np.int32) - 1
-        return Bins(value[taken], "discrete", **seen), found.index(bin_of_cell)
-    first = np.zeros(cells, dtype=bool)
-    first[taken] = _equal_frequency(n[taken], n_bins, tails)
-    bin_of_cell = np.maximum(np.cumsum(first, dtype=np.int32) - 1, 0)
-    bins = Bins(grid.value(np.flatnonzero(first)), "binned", grid, bin_of_cell, **seen)
+        bin_of_cell = np.cumsum(full, dtype=np.int32) - 1
+        return Bins(value[full], "discrete", **seen), found.index(bin_of_cell)
+    first, bin_of_cell = found.runs(_edges(float(n.sum()), n_bins, tails), NUDGE / n_bins)
+    bins = Bins(grid.value(first), "binned", grid, bin_of_cell, **seen)
     return bins, found.index(bin_of_cell)
 
 
@@ -243,13 +240,7 @@ def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:
 
     With `tails` the first and the last bin are halved until about four rows are left.
     """
-    W = float(n.sum())
-    middle = (n.cumsum() - n / 2) / W
-    # a level that lies on an edge stays there, however its weight was split
-    first = (middle + NUDGE / n_bins).searchsorted(_edges(W, n_bins, tails))
-    begins = np.zeros(len(n) + 1, dtype=bool)
-    begins[0] = begins[first] = True
-    return begins[:-1]
+    return begins(n, _edges(float(n.sum()), n_bins, tails), NUDGE / n_bins)
 
 
 @lru_cache(maxsize=8)

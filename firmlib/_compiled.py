@@ -15,13 +15,15 @@ from numba.extending import intrinsic
 _BLOCK = 1024  # rows whose cells are found together
 _TILE = 64  # rows that stay near while their columns are copied
 _PAIRS = 256  # of sequences compared together; what is known of them stays in the nearest cache
-_ONE = np.float64(1).view(np.int64)
+_ONE = np.float64(1).view(np.uint64)
 _FLOATS = types.Array(types.float64, 1, "C", readonly=True)
 _WEIGHTS = types.Array(types.float64, 1, "A", readonly=True)  # one number may stand for all
 _CODES = types.Array(types.int32, 1, "C", readonly=True)
 _GRID = types.UniTuple(types.float64, 4)
 _VALUES = types.Array(types.float64, 1, "C")
 _FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
+_PLACES = types.Array(types.intp, 1, "C")
+_RUNS = types.Array(types.int32, 1, "C")
 _TABLE = types.Array(types.float64, 2, "C")
 _PLANES = types.Array(types.uint64, 3, "C", readonly=True)
 _BITS = types.Array(types.uint64, 1, "C", readonly=True)
@@ -60,21 +62,22 @@ _count_bits: Any = intrinsic(_popcount)
 def _cells(f, grid, cells, found):
     """Find `Grid.cell` of some values."""
     centre, unit, low, scale = grid
-    last = cells - 1.0
+    last, inverse = cells - 1.0, 1 / unit
     for i in range(len(f)):
         x = f[i]
         if unit:
-            y = (x - centre) / unit
-            x = np.copysign((np.float64(1 + abs(y)).view(np.int64) - _ONE) * 2.0**-52, y)
+            y = (x - centre) * inverse
+            bits = np.float64(1 + abs(y)).view(np.uint64) - _ONE  # faster than signed ones
+            x = np.copysign(np.float64(bits) * 2.0**-52, y)
         place = (x - low) * scale
         place = place if place > 0.0 else 0.0
         found[i] = np.int32(place if place < last else last)
 
 
-@njit(types.Array(types.int32, 1, "C")(_FLOATS, _GRID, types.intp), **_OPTIONS)
+@njit(_RUNS(_FLOATS, _GRID, types.intp), **_OPTIONS)
 def count(f, grid, cells):
     """Return how many values lie in each cell."""
-    n, cell = np.zeros(cells, np.int32), np.empty(_BLOCK, np.int32)
+    n, cell = np.zeros(cells, np.int32), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, cells, cell)
@@ -86,7 +89,7 @@ def count(f, grid, cells):
 @njit(_VALUES(_FLOATS, _FLOATS, _GRID, types.intp), **_OPTIONS)
 def weigh(f, w, grid, cells):
     """Return the weight in each cell."""
-    n, cell = np.zeros(cells), np.empty(_BLOCK, np.int32)
+    n, cell = np.zeros(cells), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, cells, cell)
@@ -95,10 +98,28 @@ def weigh(f, w, grid, cells):
     return n
 
 
+@njit(types.Tuple((_PLACES, _RUNS))(_FLOATS, _FLOATS, types.float64), **_OPTIONS)
+def runs(n, edges, nudge):
+    """Find `Cells.runs`."""
+    first, run = np.zeros(len(edges) + 1, np.intp), np.empty(len(n), np.int32)
+    total, before, k, edge = n.sum(), 0.0, 0, 0
+    for i in range(len(n)):
+        if n[i] > 0:
+            before += n[i]
+            middle, new = (before - n[i] / 2) / total + nudge, False
+            while edge < len(edges) and edges[edge] <= middle:
+                edge, new = edge + 1, True
+            if new and i > 0:
+                k += 1
+                first[k] = i
+        run[i] = k
+    return first[: k + 1], run
+
+
 @njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, types.intp), **_OPTIONS)
 def sweep(f, r, w, grid, cells):
     """Return the sums of w, w r, w r^2 and w f in each cell."""
-    table, cell = np.zeros((cells, 4)), np.empty(_BLOCK, np.int32)
+    table, cell = np.zeros((cells, 4)), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, cells, cell)
@@ -108,25 +129,83 @@ def sweep(f, r, w, grid, cells):
     return table
 
 
+@njit(**_OPTIONS)
+def _tally(table, index, f, r, w, first):
+    """Add the rows to sums in bins, of four numbers or, with lines within bins, of eight."""
+    lines = table.shape[1] == 8
+    for i in range(len(f)):
+        k, wi, wr = np.intp(index[i]), w[i], w[i] * r[i]
+        if lines:
+            g = f[i] - first[k]
+            _add(table, 2 * k, wi, wr, wr * r[i], wi * f[i])
+            _add(table, 2 * k + 1, wr * r[i] * r[i], g * g * wi, wr * g, 0.0)
+        else:
+            _add(table, k, wi, wr, wr * r[i], wi * f[i])
+
+
 @njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, types.intp), **_OPTIONS)
 def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
     """Return the same sums in each bin, which is looked up by cell."""
-    table, cell = np.zeros((n_bins, 4)), np.empty(_BLOCK, np.int32)
+    table, cell = np.zeros((n_bins, 4)), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, len(bin_of_cell), cell)
         for i in range(len(block)):
             cell[i] = bin_of_cell[cell[i]]
-        for i in range(len(block)):
-            wi, ri = w[start + i], r[start + i]
-            _add(table, np.intp(cell[i]), wi, wi * ri, wi * ri * ri, wi * block[i])
+        _tally(table, cell, block, r[start:], w[start:], r)
     return table
+
+
+@njit(
+    types.Tuple((_RUNS, types.boolean))(_FLOATS, types.float64, types.float64, _CODES, _FLOATS),
+    **_OPTIONS,
+)
+def search(f, low, scale, before, first):
+    """Return the bin of each row by `Bins.cells`, and whether all values are first values."""
+    found, known = np.empty(len(f), np.int32), True
+    for i in range(len(f)):
+        place = (f[i] - low) * scale
+        place = place if place > 0.0 else 0.0
+        k = before[np.uint32(place if place < len(before) else len(before) - 1)]
+        while k < len(first) and f[i] >= first[k]:  # never a missing one, which is the last
+            k += 1
+        found[i] = k - 1 if k > 0 else 0
+        known &= first[found[i]] == f[i]
+    return found, known
+
+
+@njit(types.intp(_FLOATS, types.float64, types.float64), **_OPTIONS)
+def beyond(f, low, high):
+    """Return how many values do not lie from one to another."""
+    n = 0
+    for i in range(len(f)):
+        n += (f[i] < low) | (f[i] > high)
+    return n
+
+
+@njit(_TABLE(_TABLE, _CODES), **_OPTIONS)
+def gathered(table, bin_of_cell):
+    """Return the sums in each bin from those in each cell."""
+    found = np.zeros((bin_of_cell[-1] + 1, 4))
+    for i in range(len(table)):
+        _add(found, np.intp(bin_of_cell[i]), table[i, 0], table[i, 1], table[i, 2], table[i, 3])
+    return found
+
+
+@njit(_RUNS(_FLOATS, _GRID, _CODES), **_OPTIONS)
+def index(f, grid, bin_of_cell):
+    """Return the bin of each row."""
+    found = np.empty(len(f), np.int32)
+    _cells(f, grid, len(bin_of_cell), found)
+    for i in range(len(f)):
+        found[i] = bin_of_cell[found[i]]
+    return found
 
 
 @njit(types.Tuple((_VALUES, types.boolean))(_FLOATS, _GRID, _FLAGS), **_OPTIONS)
 def values(f, grid, full):
     """Return the value in each full cell, and whether there is but one in each."""
-    found, cell = np.full(len(full), np.nan), np.empty(_BLOCK, np.int32)
+    found, cell = np.full(len(full), np.nan), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, len(full), cell)
@@ -139,12 +218,11 @@ def values(f, grid, full):
     return found, True
 
 
-@njit(_TABLE(_CODES, _FLOATS, _FLOATS, _WEIGHTS, types.intp), **_OPTIONS)
-def sums(index, f, r, w, n_bins):
-    """Return the sums of w, w r, w r^2 and w f in each bin."""
-    table = np.zeros((n_bins, 4))
-    for i in range(len(f)):
-        _add(table, np.intp(index[i]), w[i], w[i] * r[i], w[i] * r[i] * r[i], w[i] * f[i])
+@njit(_TABLE(_CODES, _FLOATS, _FLOATS, _WEIGHTS, _FLOATS, types.intp), **_OPTIONS)
+def sums(index, f, r, w, first, numbers):
+    """Return so many sums, four or eight, in the bins that begin at these values."""
+    table = np.zeros((len(first), numbers))
+    _tally(table, index, f, r, w, first)
     return table
 
 

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firmlib._grid import Cells, Grid
+from firmlib._grid import FULL, Cells, Grid
 
 LEAST = 2**22
-"""Values from which loading numba is worth its while."""
+"""Values at once from which loading numba is worth its while; of fewer at a time, eight times."""
 
+_OFTEN = 8
 _NEAR = 2**16  # cells whose sums stay in a cache
+_seen = 0
 
 
 @cache
@@ -24,22 +26,32 @@ def _compiled() -> Any:
     return _compiled
 
 
-def loops(values: int) -> Any:
-    """Return compiled loops for so many values; None if NumPy will do, or is all there is."""
-    return _compiled() if values >= LEAST else None
+def loops(values: int = 0) -> Any:
+    """Return compiled loops for so many more values; None if NumPy will do, or is all there is.
+
+    Loading takes half a second: about what they save over all those values. Then they are used.
+    """
+    global _seen
+    _seen += values if values < LEAST else _OFTEN * values
+    return _compiled() if _seen >= _OFTEN * LEAST else None
 
 
 class Swept(Cells):
     """Cells whose rows are summed up in one sweep; where these are many, counted before."""
 
-    def __init__(
-        self, loops: Any, r: np.ndarray, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int
-    ) -> None:
-        self.loops, self.r, self.f, self.w, self.grid = loops, r, f, w, grid
-        self.table = None
-        if cells <= _NEAR and not grid.unit:
-            self.table = loops.sweep(f, r, w, tuple(grid), cells)
+    def __init__(self, scores: Any, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int) -> None:
+        self.scores, self.f, self.w, self.grid = scores, f, w, grid
+        self.loops, self.table = scores.loops, None
+        if cells <= _NEAR and not scores.fine and not self._crowded(cells):
+            self.table = self.loops.sweep(f, scores.r, w, tuple(grid), cells)
         self.n = self.count(grid, cells) if self.table is None else self.table[:, 0].copy()
+
+    def _crowded(self, cells: int) -> bool:
+        """Return whether the first rows already show cells that are too coarse for bins."""
+        head = slice(len(self.f) // 32)
+        n = self.loops.count(self.f[head], tuple(self.grid), cells)
+        full = n * self.w.min() > self.w.sum() * FULL / cells
+        return bool(full.any()) and not self.loops.values(self.f[head], tuple(self.grid), full)[1]
 
     def count(self, grid: Grid, cells: int) -> np.ndarray:
         if self.w.strides == (0,):  # one number stands for all
@@ -50,16 +62,24 @@ class Swept(Cells):
         found, alone = self.loops.values(self.f, tuple(self.grid), full)
         return found if alone else None
 
+    def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:
+        return self.loops.runs(self.n.astype(float, copy=False), edges, nudge)
+
     def index(self, bin_of_cell: np.ndarray) -> Any:
         if self.table is not None:
-            return Summed(
-                np.add.reduceat(self.table, np.flatnonzero(np.diff(bin_of_cell, prepend=-1)))
-            )
-        rows, grid = (self.f, self.r, self.w), tuple(self.grid)
-        return Summed(self.loops.sweep_bins(*rows, grid, bin_of_cell, int(bin_of_cell[-1]) + 1))
+            return Summed(self.loops.gathered(self.table, bin_of_cell))
+        return swept(self.scores, self.f, self.grid, bin_of_cell, int(bin_of_cell[-1]) + 1)
 
 
 class Summed(NamedTuple):
     """What stands for the bin of each row where sums are known: of w, w r, w r^2, w f in bins."""
 
     table: np.ndarray
+
+
+def swept(scores: Any, f: np.ndarray, grid: Grid, bin_of_cell: np.ndarray, n_bins: int) -> Any:
+    """Return the sums in bins, or the bin of each row where lines are wanted, too."""
+    if scores.fine:
+        return scores.loops.index(f, tuple(grid), bin_of_cell)
+    rows = f, scores.r, scores.weights
+    return Summed(scores.loops.sweep_bins(*rows, tuple(grid), bin_of_cell, n_bins))

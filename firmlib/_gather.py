@@ -86,7 +86,7 @@ class Gatherer:
             unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,
             powers=sample and self.standardize,
-        ).compiled((seen + len(chunk.s)) * len(names))
+        ).compiled(len(chunk.s) * len(names))
         whole = not (chunk.w != np.rint(chunk.w)).any()
         features = [
             self._one(j, name, column, scores, whole)

@@ -10,7 +10,11 @@ from firmlib._rounding import ROUNDING
 
 _ONE = np.float64(1).view(np.int64)
 _RESOLVED = 8  # cells between quartiles that tell them well enough
-_ZOOMS = 3
+_ZOOMS = 2
+
+
+FULL = 16
+"""Times the mean weight of a cell from which all values in it should be one."""
 
 
 class Grid(NamedTuple):
@@ -40,12 +44,15 @@ class Grid(NamedTuple):
     def place(self, f: np.ndarray) -> np.ndarray:
         """Return where in the grid the values lie, in cells."""
         if self.unit:
-            f = _bent((f - self.centre) / self.unit)
-        return (f - self.low) * self.scale
+            f = _bent((f - self.centre) * (1 / self.unit))
+        place = f - self.low
+        place *= self.scale
+        return place
 
     def cell(self, f: np.ndarray, cells: int) -> np.ndarray:
         """Return the cell of each value; those beyond the ends lie in the outermost."""
-        return np.clip(self.place(f), 0, cells - 1).astype(np.int32)
+        place = self.place(f)
+        return np.clip(place, 0, cells - 1, out=place).astype(np.intp)
 
     def value(self, place: np.ndarray) -> np.ndarray:
         """Return the value that lies there."""
@@ -87,12 +94,21 @@ class Cells:
 
     def index(self, bin_of_cell: np.ndarray) -> Any:
         """Return the bin of each row."""
-        return bin_of_cell[self.cell]
+        return bin_of_cell.astype(np.intp)[self.cell]
+
+    def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first cell of each run of cells between `edges`, and the run of each cell."""
+        taken = np.flatnonzero(self.n > 0)
+        first = taken[begins(self.n[taken], edges, nudge)]
+        run = np.zeros(len(self.n), dtype=np.int32)
+        run[first[1:]] = 1
+        return first, np.cumsum(run, out=run)
 
     def long_tails(self, high: float) -> Grid:
         """Return cells that widen outwards from about the quartiles, which are zoomed in upon."""
-        grid, n, cells, low = self.grid, self.n, len(self.n), self.grid.low
+        grid, cells, low, centre = self.grid, len(self.n), self.grid.low, 0.0
         for _ in range(_ZOOMS):
+            n = self.n if grid is self.grid else self.count(grid, cells)
             share = n.cumsum() / n.sum()
             first, middle, last = share.searchsorted([0.25, 0.5, 0.75])
             left, right = middle - first, last - middle
@@ -100,9 +116,21 @@ class Cells:
             centre = float(grid.value(place + 0.5))  # about where the values are densest
             if min(left, right) >= _RESOLVED:
                 return Grid.over(low, high, cells, centre, min(left, right) / 4 / grid.scale)
-            grid = Grid.over(*grid.value(np.array([first, last + 1.0])).tolist(), cells)
-            if not grid.usable:
+            zoomed = Grid.over(*grid.value(np.array([first, last + 1.0])).tolist(), cells)
+            if not zoomed.usable:
                 break
-            n = self.count(grid, cells)
-        away = float(np.average(np.abs(self.f - centre), weights=self.w))
-        return Grid.over(low, high, cells, centre, away)
+            grid = zoomed
+        # most values are one: with a small unit, any others but those close together are told apart
+        return Grid.over(low, high, cells, centre, 1 / grid.scale)
+
+
+def begins(n: np.ndarray, edges: np.ndarray, nudge: float) -> np.ndarray:
+    """Return whether each level is the first beyond one of `edges`, which are shares of weight.
+
+    The middle of a level counts. One that lies on an edge stays there, however its weight was
+    split: for that it is nudged.
+    """
+    middle = (n.cumsum() - n / 2) / float(n.sum())
+    found = np.zeros(len(n) + 1, dtype=bool)
+    found[0] = found[(middle + nudge).searchsorted(edges)] = True
+    return found[:-1]

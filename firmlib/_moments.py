@@ -15,7 +15,7 @@ import numpy as np
 
 from firmlib._bins import Bins, find_bins
 from firmlib._columns import Column
-from firmlib._fast import Summed, Swept, loops
+from firmlib._fast import Summed, Swept, loops, swept
 from firmlib._inference import Estimate, Influence
 from firmlib._rounding import EMPTY, ROUNDING
 from firmlib._spread import Sums, paired_bins, spread
@@ -87,28 +87,43 @@ class Scores:
             self.w,
             sampling=self.parts.ww is not None,
             unit=self.unit,
-            fine=self.parts.wrrr is not None,
+            fine=self.fine,
             standardized=True,
         )
 
     def compiled(self, values: int) -> Self:
         """Return the same, to be summed up by compiled loops if so many values are worth it."""
-        plain = self.unit is None and not any(a is not None for a in self.parts[4:])
-        if not plain or self.standardized:
-            return self
-        return replace(self, loops=loops(values))
+        plain = self.parts.ww is None and self.parts.wrrrr is None and self.unit is None
+        found = loops(values)
+        return replace(self, loops=found) if plain and not self.standardized else self
+
+    @property
+    def fine(self) -> bool:
+        """Whether lines within bins and the skewness are wanted, too."""
+        return self.parts.wrrr is not None
 
     @cached_property
     def weights(self) -> np.ndarray:
         """The weights; where all are alike, one number that is read again and again."""
         return np.broadcast_to(self.w[0], self.w.shape) if self.alike else self.w
 
-    def index(self, bins: Bins, f: np.ndarray) -> np.ndarray | Summed:
-        """Return the bin of each value, of which none is missing, or at once the sums in them."""
-        if self.loops is None or bins.grid is None:
-            return bins.index(f)
-        rows, grid = (f, self.r, self.weights), tuple(bins.grid)
-        return Summed(self.loops.sweep_bins(*rows, grid, bins.bin_of_cell, len(bins.first)))
+    def index(self, bins: Bins, f: np.ndarray) -> tuple[Any, bool]:
+        """Return the bin of each value or the sums in them, and whether some level has no bin."""
+        if self.loops is not None and not np.isnan(f.max()):
+            if bins.grid is not None and bins.bin_of_cell is not None:
+                return swept(self, f, bins.grid, bins.bin_of_cell, len(bins.first)), False
+            if bins.cells is not None:
+                index, known = self.loops.search(f, *bins.cells[:3], bins.first)
+                return index, bins.method == "discrete" and not known
+        index = bins.index(f)
+        new = bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f))
+        return index, bool(new)
+
+    def beyond(self, bins: Bins, f: np.ndarray) -> float:
+        """Return the weight of the rows outside the range that the bins were found from."""
+        if self.loops is not None and self.alike:
+            return float(self.w[0]) * self.loops.beyond(f, bins.first[0], bins.last)
+        return float(self.w[(f < bins.first[0]) | (f > bins.last)].sum())
 
     @cached_property
     def total(self) -> Sums:
@@ -182,7 +197,7 @@ class Scores:
             w = w * (n / w.sum())
         if self.loops is not None:
             f, w = np.ascontiguousarray(f), self.weights
-            options["sweep"] = partial(Swept, self.loops, self.r)
+            options["sweep"] = partial(Swept, self)
         return find_bins(f, w, count=self.count, **options)
 
     def psi(self, q: np.ndarray, V: float) -> np.ndarray:
@@ -281,6 +296,8 @@ class Tally(NamedTuple):
     @property
     def missing(self) -> float:
         """The share of rows in which the feature is missing."""
+        if not (self.bins.missing or self.dropped):
+            return 0.0
         missing = self.sums.w[-1] if self.bins.missing else 0.0
         return float((missing + self.dropped) / (self.sums.w.sum() + self.dropped))
 
@@ -322,28 +339,34 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     if bins.missing and not isinstance(index, Summed) and np.isnan(f.max()):
         f = np.where(np.isnan(f), 0.0, f)
     if scores.loops is not None:
-        sums = _swept(index, scores, f, n_bins)
+        sums = _swept(index, scores, f, bins)
     else:
-        wgg = wgr = None
-        if bins.method == "binned" and scores.parts.wrrr is not None:
+
+        def summed(a: np.ndarray) -> np.ndarray:
+            return np.bincount(index, a, n_bins)
+
+        sums = scores.parts.each(summed)._replace(wf=summed(w * f))
+        if bins.method == "binned" and scores.fine:
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
                 g = f - bins.first[index]
-                wgg, wgr = w * g * g, wr * g
-        parts = (*scores.parts[:3], w * f, *scores.parts[4:8], wgg, wgr, *scores.parts[10:])
-        sums = Sums._make([None if a is None else np.bincount(index, a, n_bins) for a in parts])
+                sums = sums._replace(wgr=summed(wr * g), wgg=summed(np.square(g, out=g) * w))
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 
 
-def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, n_bins: int) -> Sums:
+def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins) -> Sums:
     """Return the sums by compiled loops, unless they are known already."""
     if not isinstance(index, Summed):
-        rows = index.astype(np.int32), np.ascontiguousarray(f), scores.r, scores.weights
-        index = Summed(scores.loops.sums(*rows, n_bins))
-    sums = np.zeros((4, n_bins))  # no row that was swept lies in a last bin of missing values
+        rows = index.astype(np.int32, copy=False), np.ascontiguousarray(f), scores.r, scores.weights
+        index = Summed(scores.loops.sums(*rows, bins.first, 8 if scores.fine else 4))
+    # no row that was swept lies in a last bin of missing values
+    sums = np.zeros((index.table.shape[1], len(bins.first)))
     sums[:, : len(index.table)] = index.table.T
-    return Sums(*sums)
+    lines = dict(zip(("wrrr", "wgg", "wgr"), sums[4:], strict=False))
+    if bins.method != "binned":
+        lines = {"wrrr": lines["wrrr"]} if lines else {}
+    return Sums(*sums[:4], **lines)
 
 
 def _by_unit(index: Any, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:
@@ -366,14 +389,18 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
     for k in np.unique(2 * alike + kinds):
         which = np.flatnonzero(2 * alike + kinds == k)
         some = [tallies[j] for j in which.tolist()]
-        shape = len(which), sizes[which].max()  # a feature's bins stay together in memory
-        sums = some[0].sums.each(lambda _: np.zeros(shape).T)  # noqa: B023
-        first = np.zeros(shape).T
-        for i, one in enumerate(some):
-            first[: sizes[which[i]], i] = one.bins.first
-            for into, values in zip(sums, one.sums, strict=True):
-                if into is not None and values is not None:
-                    into[: len(values), i] = values
+        there = np.arange(sizes[which].max()) < sizes[which, None]
+
+        def table(values: Sequence[Any]) -> Any:
+            """Return what is known of each feature's bins; these stay together in memory."""
+            if any(each is None for each in values):
+                return None
+            filled = np.zeros(there.shape)  # noqa: B023
+            filled[there] = np.concatenate(values)  # noqa: B023
+            return filled.T
+
+        sums = Sums._make(map(table, zip(*(one.sums for one in some), strict=True)))
+        first = table([one.bins.first for one in some])
         known = total = None
         if some[0].influence is not None:
             known = Influence(*np.array([one.influence for one in some]).T)

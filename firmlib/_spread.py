@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LINE = 4  # rows from which a bin has a line
+_TOGETHER = 4  # numbers of merged bins that are looked at together
 
 
 class Sums(NamedTuple):
@@ -97,8 +98,8 @@ class Sums(NamedTuple):
         return self._make(None if a is None else a / sd**power for a, power in parts)
 
     def coarse(self) -> Self:
-        """Return the sums without those for lines and skewness, and higher powers."""
-        return self._make((*self[:7], *[None] * len(self[7:])))
+        """Return the sums of weights and scores alone, without higher powers and lines."""
+        return self._make((*self[:3], None, *self[4:7], *[None] * len(self[7:])))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,10 +148,11 @@ def spread(
     between = (w * m**2).sum(axis=0) / W
     if rows == "population":
         return Spread(m=m, u=np.zeros_like(m), variance=between, pvalue=np.nan * between)
-    ww, wwr, wwrr = sums.shifted(-centre).pairs
+    moved = sums.coarse().shifted(-centre)
+    ww, wwr, wwrr = moved.pairs
     e, u, n = bin_noise(sums, m, wwr, wwrr)
     e, u = np.where(flat, 0.0, e), np.where(flat, 0.0, u)
-    total = sums.each(lambda a: a.sum(axis=0)) if total is None else total
+    total = moved.each(lambda a: a.sum(axis=0)) if total is None else total.coarse()
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
@@ -172,7 +174,7 @@ def spread(
         u=u,
         variance=variance,
         held_back=held_back,
-        pvalue=np.where(flat, 1.0, _test(sums.shifted(-centre), m, u, n, ordered, known)),
+        pvalue=np.where(flat, 1.0, _test(moved, m, u, n, ordered, known)),
         uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
 
@@ -273,24 +275,28 @@ def _test(
     merges = np.broadcast_to(ordered, shape)
     if known is not None:
         merges = merges & ~np.asarray(known.shared, dtype=bool)
-    found, K = [pvalue], 2
+    most = int(np.where(merges, bins, 0).max(initial=0))
     middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
-    column = np.arange(pvalue.size).reshape(shape)
-    most = np.where(merges, bins, 0).max(initial=0)
-    while most > K:
-        index = ((middle * K).astype(int).clip(0, K - 1) * pvalue.size + column).ravel()
-        size = K * pvalue.size
-        merged = (
-            sums.coarse()
-            ._replace(wf=None)
-            .each(
-                lambda a: np.bincount(index, a.ravel(), size).reshape(K, *shape)  # noqa: B023
-            )
-        )
+    found, column = [pvalue[None]], np.arange(pvalue.size).reshape(shape)
+    for finest in range((most - 1).bit_length() - 1, 0, -_TOGETHER):  # 2^finest < most
+        steps = min(finest, _TOGETHER)
+        step = np.arange(steps).reshape(-1, *[1] * m.ndim)  # each merges two and two
+        merging = (middle * 2**finest).astype(int).clip(0, 2**finest - 1) >> step
+        index = ((merging * steps + step) * pvalue.size + column).ravel()
+        merged = _in_merged_bins(sums, index, (2**finest, steps, *shape))
         mean = merged.wr / np.maximum(merged.w, EMPTY)
         _, noise, rows = bin_noise(merged, mean, *merged.pairs[1:])
         p = brown_forsythe(merged.w, mean, noise, rows)
-        use = merges & (bins > K) & ((merged.w > 0).sum(axis=0) > 1)
+        use = merges & (bins > 2 ** (finest - step[:, 0])) & ((merged.w > 0).sum(axis=0) > 1)
         found.append(np.where(use, p, np.nan))
-        K *= 2
-    return cauchy(np.array(found))
+    return cauchy(np.concatenate(found))
+
+
+def _in_merged_bins(sums: Sums, index: np.ndarray, shape: tuple[int, ...]) -> Sums:
+    """Return the sums in bins merged in several ways (second axis), filled up with empty bins."""
+
+    def merged(a: np.ndarray) -> np.ndarray:
+        values = np.broadcast_to(a, (shape[1], *a.shape)).ravel()
+        return np.bincount(index, values, prod(shape)).reshape(shape)
+
+    return sums.each(merged)

@@ -51,16 +51,13 @@ class FeatureSums(NamedTuple):
         f, scores = scores.of_column(column._replace(values=column.on(scale)))
         same, beyond = scale is self.bins.scale, 0.0
         bins = self.bins if same else replace(self.bins, scale=scale)
-        low, high = f.min(), f.max()
         with np.errstate(over="ignore"):  # far beyond the cells is beyond them
-            index = bins.index(f) if np.isnan(high) else scores.index(bins, f)
-            if bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f)):
+            index, new = scores.index(bins, f)
+            if new:
                 bins = self._widened(np.unique(f), scale)
                 index = bins.index(f)
-        if np.isnan(high):
-            low, high = np.fmin.reduce(f), np.fmax.reduce(f)
-        if self.start.method == "binned" and (low < bins.first[0] or high > bins.last):
-            beyond = float(scores.w[bins.outside(f)].sum())
+        if self.start.method == "binned":
+            beyond = scores.beyond(bins, f)
         return self._replace(bins=bins, sums=tally(index, bins, scores, f), beyond=beyond)
 
     def merged(self, name: str, other: FeatureSums) -> Self:

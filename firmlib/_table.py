@@ -15,7 +15,7 @@ from firmlib._columns import Column, numbers, read
 from firmlib._fast import loops
 
 _WIDE = 256  # columns
-_LINE = 64  # bytes that memory gives at a time
+_RUN = 256  # bytes of a row that are read at a time
 _NEAR = 2**29  # bytes of columns that are copied at a time, at most
 _TILE = 1024  # rows whose columns are copied together
 
@@ -83,12 +83,12 @@ class Table:
         other.keep = keep
         return other
 
-    def in_order(self, values: int) -> Self:
-        """The same table, whose columns are read one after another, so many values in all."""
+    def in_order(self) -> Self:
+        """The same table, whose columns are read one after another."""
         if type(self.data) not in (np.ndarray, np.memmap):  # others, such as masked ones, hold more
             return self
         other = copy.copy(self)
-        other.near, other.loops = (0, np.empty((0, self.n))), loops(values)
+        other.near, other.loops = (0, np.empty((0, self.n))), loops()
         return other
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
@@ -196,7 +196,7 @@ class Table:
             return X[:, j]
         first, columns = self.near
         if not first <= j < first + len(columns):
-            several = max(1, min(_LINE // X.itemsize, _NEAR // max(8 * self.n, 1)))
+            several = max(1, min(_RUN // X.itemsize, _NEAR // max(8 * self.n, 1)))
             columns = _transposed(X[:, j : j + several], self.loops)
             first, self.near = j, (j, columns)
         return columns[j - first]

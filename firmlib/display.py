@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 
+from firmlib import _drawing as drawing
 from firmlib._checks import check_integer, check_option
-from firmlib._columns import as_objects
+from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 from firmlib.measure import conditional_expected_score, firm
 from firmlib.result import ConditionalScore, FirmResult
 
-try:
-    import matplotlib.dates as mdates
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator
-    from mpl_toolkits.axes_grid1 import make_axes_locatable
-except ImportError as error:
-    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
+# isort: split
+# After firmlib._drawing, which says how to get matplotlib.
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +29,19 @@ if TYPE_CHECKING:
 
     from firmlib.by_class import FirmByClass
 
-__all__ = ["ConditionalScoreDisplay", "FirmDisplay", "plot_by_class", "plot_curves"]
-
-# Okabe and Ito's colours, told apart by colour-blind readers too.
-BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PURPLE",
+    "RED",
+    "SKY",
+    "ConditionalScoreDisplay",
+    "FirmDisplay",
+    "plot_by_class",
+    "plot_curves",
+]
 
 
 def _new_axes(width: float, height: float) -> Axes:
@@ -79,17 +87,11 @@ class FirmDisplay:
         With `ranks`, a bracket beside each bar holds the ranks that the data allow.
         """
         table = self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
-        ax = _new_axes(7 if ranks else 5, 0.8 + 0.25 * len(table)) if ax is None else ax
-        directions = _draw_bars(ax, table)
-        handles = _direction_legend(directions)
-        ax.legend(
-            *handles,
-            fontsize="small",
-            frameon=False,
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            ncols=3,
-        )
+        ax = _new_axes(7 if ranks else 5, 1 + 0.25 * len(table)) if ax is None else ax
+        marks = _legend(_draw_bars(ax, table, self.result.confidence_level))
+        above = {"fontsize": "small", "frameon": False, "loc": "lower left"}
+        above |= {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+        ax.legend(*marks, ncols=2, **above)
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
         given = f" given {', '.join(self.result.given)}" if self.result.given else ""
@@ -97,6 +99,7 @@ class FirmDisplay:
         if ranks:
             beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.1, sharey=ax)
             _draw_brackets(beside, table)
+            beside.legend(handlelength=1, **above)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -104,8 +107,8 @@ class FirmDisplay:
 _DIRECTIONS = {"score rises with it": BLUE, "score falls with it": ORANGE, "no direction": GREY}
 
 
-def _draw_bars(ax: Axes, table: pd.DataFrame) -> set[str]:
-    """Draw importances with their intervals, the first on top; return the directions they have."""
+def _draw_bars(ax: Axes, table: pd.DataFrame, level: float) -> set[str]:
+    """Draw importances with their intervals, the first on top; return what there is to see."""
     table = table.iloc[::-1]
     Q, low, high = table[["importance", "ci_low", "ci_high"]].to_numpy().T
     rises, falls, neither = _DIRECTIONS
@@ -117,24 +120,27 @@ def _draw_bars(ax: Axes, table: pd.DataFrame) -> set[str]:
         ax.errorbar(Q, table.index, xerr=error, fmt="none", ecolor="black", elinewidth=1)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(y=0.5 / len(table))
-    return set(directions)
+    return {*directions, *[f"{100 * level:g} % interval"] * bool((high > low).any())}
 
 
 def _draw_brackets(ax: Axes, table: pd.DataFrame) -> None:
     """Draw each feature's rank, and from the best to the worst that the data allow."""
     rank, best, worst = table[["rank", "best", "worst"]].to_numpy().T
     y, ends = np.arange(len(table))[::-1], [rank - best, worst - rank]
-    ax.errorbar(rank, y, xerr=ends, fmt="o", color=RED, markersize=3.5, elinewidth=1.2, capsize=3)
+    style = {"fmt": "o", "color": RED, "markersize": 3.5, "elinewidth": 1.2, "capsize": 3}
+    ax.errorbar(rank, y, xerr=ends, label="rank, and those allowed", **style)
     ax.tick_params(axis="y", labelleft=False, length=0)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     ax.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
-    ax.set_xlabel("rank, and those allowed")
+    ax.set_xlabel("rank")
 
 
-def _direction_legend(directions: set[str]) -> tuple[list[Patch], list[str]]:
-    """Return handles and names for a legend of the directions of bars."""
-    seen = [name for name in _DIRECTIONS if name in directions]
-    return [Patch(color=_DIRECTIONS[name]) for name in seen], seen
+def _legend(seen: set[str]) -> tuple[list[Any], list[str]]:
+    """Return handles and names for a legend of what bars show."""
+    marks: dict[str, Any] = {k: Patch(color=v) for k, v in _DIRECTIONS.items() if k in seen}
+    lines = seen - set(_DIRECTIONS)
+    marks |= {name: Line2D([], [], color="black", linewidth=1) for name in lines}
+    return list(marks.values()), list(marks)
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
@@ -167,9 +173,9 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
         squeeze=False,
         layout="constrained",
     )
-    directions = set()
+    seen = set()
     for ax, (target, result) in zip(axes.flat, results.items(), strict=False):
-        directions |= _draw_bars(ax, result.to_frame().loc[names])
+        seen |= _draw_bars(ax, result.to_frame().loc[names], result.confidence_level)
         ax.set_title(str(target), fontsize="medium")
     for ax in axes.flat[len(results) - columns : len(results)]:
         ax.tick_params(labelbottom=True)
@@ -179,8 +185,8 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     figure.supxlabel(
         "importance $Q_f$" + f" for {response}" * (response != "values"), size="medium"
     )
-    handles = _direction_legend(directions)
-    figure.legend(*handles, loc="outside upper center", ncols=3, fontsize="small", frameon=False)
+    place = {"loc": "outside upper center", "ncols": columns + 1}
+    figure.legend(*_legend(seen), fontsize="small", frameon=False, **place)
     return figure
 
 
@@ -240,13 +246,13 @@ class ConditionalScoreDisplay:
         ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=ORANGE, linewidth=1)
         missing = pd.isna(self.curve.t)
-        known = _part(self.curve, ~missing)
+        known = drawing.part(self.curve, ~missing)
         if self.curve.kind in ("nominal", "ordered"):
-            last = _draw_levels(ax, known)
+            last = drawing.draw_levels(ax, known)
         else:
-            last = _draw_line(ax, known if points is None else _pooled(known, points))
+            last = drawing.draw_line(ax, known if points is None else drawing.pooled(known, points))
         if missing.any():
-            _draw_missing(ax, _part(self.curve, missing), last)
+            drawing.draw_missing(ax, drawing.part(self.curve, missing), last)
         if self.curve.kind not in ("nominal", "ordered") and len(known.t):
             self._draw_distribution(ax, known)
         unit = " (hours)" if self.curve.kind == "duration" else ""
@@ -256,7 +262,7 @@ class ConditionalScoreDisplay:
 
     def _draw_distribution(self, ax: Axes, curve: ConditionalScore) -> None:
         """Bars along the lower edge: probabilities of levels, densities of bins."""
-        t, height = _numbers(curve.t), curve.p
+        t, height = drawing.numbers(curve.t), curve.p
         if len(t) == 1:
             return
         middles = (t[1:] + t[:-1]) / 2
@@ -279,113 +285,6 @@ class ConditionalScoreDisplay:
             linewidth=0,
             transform=ax.get_xaxis_transform(),
         )
-
-
-_LEVELS = 12  # of a category that are drawn; the rarer ones are one
-_LETTERS = 20  # that fit side by side below a panel
-_SEEN = 10  # rows from which one of these has a small point of its own
-
-
-def _numbers(t: np.ndarray) -> np.ndarray:
-    """Return where on an axis values lie; dates in matplotlib's days, durations in hours."""
-    if t.dtype.kind == "M":
-        return np.asarray(mdates.date2num(t), dtype=float)
-    return t / np.timedelta64(1, "h") if t.dtype.kind == "m" else t
-
-
-def _part(curve: ConditionalScore, where: np.ndarray) -> ConditionalScore:
-    """Return some of the points of a curve."""
-    names = ("t", "q", "p", "n", "standard_error")
-    return replace(curve, **{name: getattr(curve, name)[where] for name in names})
-
-
-def _merged(curve: ConditionalScore, group: np.ndarray, t: np.ndarray) -> ConditionalScore:
-    """Return a curve whose points are means over those of a group."""
-    n, p = np.bincount(group, curve.n), np.bincount(group, curve.p)
-    q = np.bincount(group, curve.n * curve.q) / n
-    error = np.sqrt(np.bincount(group, (curve.n * curve.standard_error) ** 2)) / n
-    return replace(curve, t=t, q=q, p=p, n=n, standard_error=error)
-
-
-def _pooled(curve: ConditionalScore, points: int) -> ConditionalScore:
-    """Return a curve of about so many points, each of as many rows."""
-    if len(curve.t) <= points or curve.kind == "ordered":
-        return curve
-    share = np.cumsum(curve.p) - curve.p / 2
-    _, group = np.unique((points * share / curve.p.sum()).astype(int), return_inverse=True)
-    numbers = curve.t.astype(float)
-    t = np.bincount(group, curve.n * numbers) / np.bincount(group, curve.n)
-    return _merged(curve, group, t.astype(curve.t.dtype))
-
-
-def _draw_line(ax: Axes, curve: ConditionalScore) -> float:
-    """Draw values that have an order and a distance; return where the axis ends."""
-    if not len(curve.t):
-        return 0.0
-    x, q, error = _numbers(curve.t), curve.q, curve.standard_error
-    if curve.kind == "date":
-        ax.xaxis_date()
-        locator = mdates.AutoDateLocator(maxticks=5)
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
-    if curve.method == "discrete":
-        ax.errorbar(x, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
-        ax.plot(x, q, color=RED, linewidth=0.8, alpha=0.5)
-    else:
-        ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
-        ax.plot(x, q, color=RED, linewidth=1.2)
-    return float(x[-1] + 0.12 * (x[-1] - x[0] or 1))
-
-
-def _frequent(curve: ConditionalScore) -> tuple[ConditionalScore, ConditionalScore]:
-    """Return the levels in the order of q, the rarest as one, and those that are in that one."""
-    order = np.argsort(-curve.n, kind="stable")
-    rare = curve
-    if len(order) > _LEVELS:
-        group = np.minimum(np.argsort(order), _LEVELS - 1)
-        rare = _part(curve, group == _LEVELS - 1)
-        levels = as_objects([*curve.t[order[: _LEVELS - 1]], f"{len(rare.t)} rarer"])
-        curve = _merged(curve, group, levels)
-    return _part(curve, np.argsort(curve.q, kind="stable")), rare
-
-
-def _draw_levels(ax: Axes, curve: ConditionalScore) -> float:
-    """Draw levels as points with intervals, those without order from the lowest to the highest."""
-    rare, drawn = curve, curve
-    if curve.kind == "nominal":
-        drawn, rare = _frequent(curve)
-    labels = [str(t) for t in drawn.t]
-    x = np.arange(len(labels))
-    if rare is not curve:
-        q = rare.q[rare.n >= _SEEN]
-        place = np.full(len(q), labels.index(f"{len(rare.t)} rarer"))
-        ax.scatter(place, q, s=4, color=RED, alpha=0.3, linewidth=0)
-    ax.errorbar(x, drawn.q, 2 * drawn.standard_error, color=RED, fmt="none", elinewidth=1)
-    ax.scatter(x, drawn.q, s=5 + 30 * drawn.p / max(drawn.p.max(), 1e-9), color=RED, zorder=3)
-    short = [label if len(label) < 15 else f"{label[:13]}…" for label in labels]
-    many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
-    crowded = len("  ".join(short)) > _LETTERS
-    ax.set_xticks(x, short, **(many if crowded else {}))
-    ax.margins(x=0.1)
-    return len(x) + 0.3
-
-
-def _draw_missing(ax: Axes, curve: ConditionalScore, x: float) -> None:
-    """Draw the missing values beyond the end of the axis."""
-    ax.errorbar(
-        x, curve.q, 2 * curve.standard_error, color=PURPLE, fmt="D", markersize=4, elinewidth=1
-    )
-    share = f"{curve.p[0]:.0%}" if curve.p[0] >= 0.005 else "< 1%"
-    ax.annotate(
-        f"missing\n{share}",
-        (x, float(curve.q[0] - 2 * curve.standard_error[0])),
-        xytext=(0, -5),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize="x-small",
-        color=PURPLE,
-    )
 
 
 def plot_curves(
@@ -448,8 +347,10 @@ _POINTS = 60
 def _span(curve: ConditionalScore) -> tuple[float, float]:
     """Return what of a curve should be seen: all of q, but not all of a wide interval."""
     known = ~pd.isna(curve.t)
-    drawn = _part(curve, known)
-    drawn = _frequent(drawn)[0] if curve.kind == "nominal" else _pooled(drawn, _POINTS)
+    drawn = drawing.part(curve, known)
+    drawn = (
+        drawing.frequent(drawn)[0] if curve.kind == "nominal" else drawing.pooled(drawn, _POINTS)
+    )
     q = np.append(drawn.q, curve.q[~known])
     error = np.append(drawn.standard_error, curve.standard_error[~known])
     error = np.minimum(error, 2 * np.median(error))

@@ -228,7 +228,7 @@ class StreamingFirm(Gatherer):
         s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
-            table_of_all, table = table, table.of_rows(keep).in_order(table.n * table.width)
+            table_of_all, table = table, table.of_rows(keep).in_order()
             names, functions = zip(*resolve(self.features, table), strict=True)
             names = self._checked_names(table, names)
             columns = (

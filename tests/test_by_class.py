@@ -139,7 +139,8 @@ def test_a_panel_for_each_class_with_the_same_features():
         widths = [bar.get_width() for bar in ax.patches]
         np.testing.assert_allclose(widths[::-1], result.to_frame().loc[names, "importance"])
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == ["score rises with it", "score falls with it", "no direction"]
+    directions = ["score rises with it", "score falls with it", "no direction"]
+    assert legend == [*directions, "95 % interval"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,22 @@ TABLE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 RESULT = firmlib.firm([0.0, 1.0, -3.0, 1.0], TABLE, rows="population")
 
 
+def test_every_mark_of_the_bars_is_in_a_legend():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["up", "down"])
+    X["kind"] = rng.choice(["a", "b"], 200)
+    s = (X["up"] - X["down"] + (X["kind"] == "a") + rng.normal(size=200)).to_numpy()
+    drawn = firmlib.firm(s, X, confidence_level=0.9).plot(ranks=True)
+    bars, beside = ([t.get_text() for t in ax.get_legend().texts] for ax in drawn.figure_.axes)
+    directions = ["score rises with it", "score falls with it", "no direction"]
+    assert bars == [*directions, "90 % interval"]
+    assert beside == ["rank, and those allowed"]
+    known = firmlib.firm(s, X, rows="population").plot().ax_.get_legend()
+    assert [t.get_text() for t in known.texts] == directions  # without intervals
+    by_class = firmlib.firm_by_class(np.array(["a", "b", "c", "a"] * 50), X).plot().legends[0]
+    assert by_class.texts[-1].get_text() == "95 % interval"
+
+
 def test_bars_are_the_importances_the_largest_on_top():
     drawn = RESULT.plot()
     widths = [bar.get_width() for bar in drawn.ax_.patches]

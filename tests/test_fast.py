@@ -75,6 +75,18 @@ def test_the_same_numbers(monkeypatch, columns, score, weights, n_jobs):
     assert_same(fast, slow)
 
 
+@pytest.mark.parametrize("n", [20, 300, 2500, 30_000])
+@pytest.mark.parametrize("weights", [None, "count", "sampling"])
+def test_the_same_numbers_of_small_tables(monkeypatch, columns, score, n, weights):
+    X = pd.DataFrame(columns).sample(n, random_state=0)
+    w = {None: None, "count": 1 + np.arange(n) % 3, "sampling": np.linspace(0.5, 2, n)}[weights]
+    fast, slow = both(monkeypatch, lambda: firmlib.firm(score[X.index], X, sample_weight=w))
+    assert_same(fast, slow)
+    for name in ("skewness", "heavy"):
+        a, b = (getattr(result.estimate, name) for result in (fast, slow))
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "g", ">f8", "i4", "u1"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_by_rows_and_by_columns(monkeypatch, score, dtype, order):
@@ -108,7 +120,7 @@ def test_streams(monkeypatch, columns, score):
     assert_same(*both(monkeypatch, call))
 
 
-@pytest.mark.parametrize("name", ["right", "left", "both"])
+@pytest.mark.parametrize("name", ["right", "left", "both", "zeros"])
 def test_long_tails_need_no_sort(monkeypatch, columns, score, name):
     def refused(*args, **kwargs):
         raise AssertionError("sorted")
@@ -149,13 +161,14 @@ def test_numba_is_loaded_for_many_values_alone():
     pytest.importorskip("numba")
     code = (
         "import sys, numpy as np, firmlib\n"
-        "X = np.random.default_rng(0).normal(size=({n}, 2))\n"
-        "firmlib.firm(X[:, 0], X)\n"
-        "print('numba' in sys.modules)"
+        "from firmlib import _fast\n"
+        "X = np.random.default_rng(0).normal(size=(_fast.LEAST // 2, 2))\n"
+        "for some, method in ((X[:5000], 'auto'), (X, 'slope'), (X, 'auto')):\n"
+        "    firmlib.firm(some[:, 0], some, method=method)\n"
+        "    print('numba' in sys.modules)"
     )
-    for n, loaded in ((5000, False), (_fast.LEAST // 2, True)):
-        run = subprocess.run([sys.executable, "-c", code.format(n=n)], capture_output=True)
-        assert run.stdout.decode().strip() == str(loaded), run.stderr.decode()
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert run.stdout.decode().split() == ["False", "False", "True"], run.stderr.decode()
 
 
 def test_numba_is_not_needed():
@@ -169,3 +182,19 @@ def test_numba_is_not_needed():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True)
     assert run.stdout.decode().strip() == "1.0", run.stderr.decode()
+
+
+@pytest.mark.parametrize("least", [0, np.inf])
+def test_levels_that_come_late(monkeypatch, least):
+    monkeypatch.setattr(_fast, "LEAST", least)
+    rng = np.random.default_rng(0)
+    f = np.r_[np.full(1000, np.nan), rng.integers(0, 5, 1000), rng.integers(2, 9, 1000)]
+    g = np.r_[rng.integers(0, 3, 2000), rng.integers(-3, 3, 1000) / 2]
+    X, s = np.column_stack([f, g]), g + rng.normal(size=3000)
+    stream = firmlib.StreamingFirm(first_rows=1000)
+    for start in range(0, 3000, 1000):
+        stream.partial_fit(X[start : start + 1000], s[start : start + 1000])
+    found, expected = stream.result(), firmlib.firm(s, X)
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-12)
+    for name in ("x0", "x1"):
+        np.testing.assert_array_equal(found.curves[name].n, expected.curves[name].n)
