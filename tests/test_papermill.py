@@ -6,20 +6,14 @@ import sys
 
 import nbformat
 import papermill
+import papermill.cli
 import pytest
+from click.testing import CliRunner
 
 from workflow import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 GATTACA = str(ROOT / "notebooks" / "07_gattaca.ipynb")
-
-
-def run(folder, *arguments):
-    command = [sys.executable, "-m", "papermill", *arguments]
-    environment = os.environ | {"FIRMLIB_OUTPUT": str(folder / "made")}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -38,14 +32,21 @@ def test_every_parameter_has_a_type_a_default_and_a_meaning(path):
         assert len(parameter["help"]) > 5
 
 
-def test_help_shows_them(tmp_path):
-    shown = " ".join(run(tmp_path, GATTACA, "--help-notebook").stdout.split())
-    assert "degree: int (default 8) longest substring that the kernel compares" in shown
+def test_help_shows_them():
+    shown = CliRunner().invoke(papermill.cli.papermill, [GATTACA, "--help-notebook"]).output
+    expected = "degree: int (default 8) longest substring that the kernel compares"
+    assert expected in " ".join(shown.split())
 
 
 def test_it_runs_from_another_folder(tmp_path):
-    ran = run(
-        tmp_path, GATTACA, "out.ipynb", "-p", "degree", "6", "-p", "n", "200", "-y", "full: false"
+    few = ["-p", "degree", "6", "-p", "n", "200", "-y", "full: false"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "papermill", GATTACA, "out.ipynb", *few],
+        cwd=tmp_path,
+        env=os.environ | {"FIRMLIB_OUTPUT": str(tmp_path / "made")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     cells = nbformat.read(tmp_path / "out.ipynb", as_version=4).cells
@@ -53,8 +54,8 @@ def test_it_runs_from_another_folder(tmp_path):
     assert (tmp_path / "made" / "metrics.json").exists()
 
 
-def test_text_for_a_truth_value_stops_with_advice(tmp_path):
-    ran = run(tmp_path, GATTACA, "out.ipynb", "-p", "full", "false")
-    assert ran.returncode != 0
-    assert "parameter full='false' is text, expected bool" in ran.stderr
-    assert '-y "full: false"' in ran.stderr
+def test_text_for_a_truth_value_stops_with_advice(output):
+    arguments = [GATTACA, str(output / "out.ipynb"), "-p", "full", "false"]
+    error = str(CliRunner().invoke(papermill.cli.papermill, arguments).exception)
+    assert "parameter full='false' is text, expected bool" in error
+    assert '-y "full: false"' in error

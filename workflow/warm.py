@@ -13,6 +13,7 @@ import ast
 import contextlib
 import fcntl
 import functools
+import gc
 import json
 import os
 import select
@@ -83,6 +84,7 @@ def warm_up(*notebooks: Path) -> None:
             exec(line, {})
     if pandas := sys.modules.get("pandas"):  # which saw no kernel when it was imported
         pandas.set_option("display.max_columns", 20)
+    gc.freeze()  # what is imported is no garbage, and not to be looked through by each fork
 
 
 def shared_imports(notebooks: Sequence[Path]) -> list[str]:
