@@ -197,7 +197,8 @@ def _find(
             first = _equal_frequency(np.bincount(index, w), n_bins, tails)
             index = (first.cumsum() - 1)[index]
             starts[starts] = first
-    return Bins(ranked[starts], method, last=ends[1], n=n), index
+    first = ranked[starts] + 0.0  # never -0.0, whichever of ties came first
+    return Bins(first, method, last=ends[1], n=n), index
 
 
 def _on_grid(
