@@ -18,7 +18,8 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LINE = 4  # rows from which a bin has a line
-_TOGETHER = 4  # numbers of merged bins that are looked at together
+_TOGETHER = 4  # numbers of merged bins that are looked at together, of a few features
+_FEW = 100
 
 
 class Sums(NamedTuple):
@@ -278,8 +279,9 @@ def _test(
     most = int(np.where(merges, bins, 0).max(initial=0))
     middle = (np.cumsum(sums.w, axis=0) - sums.w / 2) / sums.w.sum(axis=0)
     found, column = [pvalue[None]], np.arange(pvalue.size).reshape(shape)
-    for finest in range((most - 1).bit_length() - 1, 0, -_TOGETHER):  # 2^finest < most
-        steps = min(finest, _TOGETHER)
+    together = _TOGETHER if pvalue.size <= _FEW else 1
+    for finest in range((most - 1).bit_length() - 1, 0, -together):  # 2^finest < most
+        steps = min(finest, together)
         step = np.arange(steps).reshape(-1, *[1] * m.ndim)  # each merges two and two
         merging = (middle * 2**finest).astype(int).clip(0, 2**finest - 1) >> step
         index = ((merging * steps + step) * pvalue.size + column).ravel()
