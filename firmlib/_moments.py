@@ -252,7 +252,7 @@ class Tally(NamedTuple):
         """Find bins for the values of a feature, and sum up in them."""
         f, entries = scores.of_column(column)
         bins, index = entries.find_bins(
-            f, method=method, rows=rows, n_bins=n_bins, scale=column.scale
+            f, method=method, rows=rows, n_bins=n_bins, scale=column.scale, ends=column.ends
         )
         sums = tally(index, bins, entries, f)
         units, total, influence = scores.unit is not None, None, None
