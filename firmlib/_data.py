@@ -161,21 +161,20 @@ class Data:
             raise ValueError(f"feature {name!r}: {error}") from error
 
     def _group(self, columns: list[Column]) -> Estimate:
-        F = np.column_stack([column.dense(self.table.count) for column in columns])
-        missing = np.asarray(np.isnan(F).any(axis=1))
-        scores = self.scores
+        scores, n = self.scores, self.table.count
+        missing = np.any([np.isnan(column.dense(n)) for column in columns], axis=0)
         if self.missing == "raise":
             check_present("its values", np.where(missing, np.nan, 0.0))
         if self.missing == "drop" and missing.any():
-            F, scores = F[~missing], scores.taken(~missing)
+            columns, scores = [c.taken(~missing) for c in columns], scores.taken(~missing)
+            n = len(scores.r)
         if self.rows == "population":
-            column = _joint([Column(f) for f in F.T], len(F))
+            column = _joint([Column(column.dense(n)) for column in columns], n)
             found = Tally.of(scores, column, method="discrete", rows=self.rows, n_bins="auto")
             return replace(summarize([found], self.rows), sign=1.0)
         from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
 
-        nominal = [column.scale.kind == "nominal" for column in columns]
-        return estimate_group(scores, numeric(F, nominal))
+        return estimate_group(scores, numeric(columns, n))
 
     def estimate_pairs(self, pairs: Pairs) -> tuple[list[str], Estimate, PairTallies] | None:
         """Estimate all pairs of binary features at once; None if one has more values."""
@@ -240,14 +239,8 @@ class Data:
             return estimate_given(self.scores, columns[0], known, self.rows)
         from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
 
-        F, G = (
-            numeric(
-                np.column_stack([c.dense(n) for c in some]),
-                [c.scale.kind == "nominal" for c in some],
-            )
-            for some in (columns, known)
-        )
-        return estimate_group(self.scores, F, G), _GROUP_METHODS[self.rows]
+        found = estimate_group(self.scores, numeric(columns, n), numeric(known, n))
+        return found, _GROUP_METHODS[self.rows]
 
 
 def _joint(columns: Sequence[Column], n: int) -> Column:
@@ -274,18 +267,20 @@ _GROUP_METHODS = {"sample": "boosted", "population": "discrete"}
 _MOST_LEVELS = 32  # of a category in a group that are told apart
 
 
-def numeric(F: np.ndarray, nominal: Sequence[bool]) -> np.ndarray:
-    """Return values (n, k) as numbers that any learner takes.
+def numeric(some: Sequence[Column], n: int) -> np.ndarray:
+    """Return columns of n rows as numbers that any learner takes, an array (n, k).
 
     A nominal column becomes one column per level, of the most frequent ones; missing values are
     told by a column of their own.
     """
     columns = []
-    for f, levels in zip(F.T, nominal, strict=True):
+    for column in some:
+        f = column.dense(n)
         missing = np.isnan(f)
-        if levels:
-            seen, n = np.unique(f[~missing], return_counts=True)
-            columns += [f == level for level in seen[np.argsort(-n, kind="stable")][:_MOST_LEVELS]]
+        if column.scale.kind == "nominal":
+            seen, rows = np.unique(f[~missing], return_counts=True)
+            order = np.argsort(-rows, kind="stable")
+            columns += [f == level for level in seen[order][:_MOST_LEVELS]]
         elif not missing.all():
             columns.append(np.where(missing, np.median(f[~missing]), f))
         if missing.any():

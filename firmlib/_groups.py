@@ -51,12 +51,12 @@ def estimate_group(scores: Scores, F: np.ndarray, given: np.ndarray | None = Non
     """
     if len(F) < MIN_ROWS:
         raise ValueError(f"a group of columns needs at least {MIN_ROWS} rows, got {len(F)}")
-    if not scores.r.any() or not np.ptp(F, axis=0).any():
+    if _flat(scores, F):
         return Estimate(variance=0.0, error=0.0, pvalue=1.0)
     w, W = scores.w, scores.w.sum()
-    psi, both = _influence(scores, F if given is None else np.column_stack([F, given]))
+    psi, both = influence(scores, F if given is None else np.column_stack([F, given]))
     if given is not None:
-        psi = psi - _influence(scores, given)[0]
+        psi = psi - influence(scores, given)[0]
     variance = w @ psi / W
     error = float(np.sqrt(scores.squares(psi - variance))) / W
     if given is None:
@@ -67,9 +67,16 @@ def estimate_group(scores: Scores, F: np.ndarray, given: np.ndarray | None = Non
     return Estimate(variance=float(variance), error=error, pvalue=pvalue, rest=error**2)
 
 
-def _influence(scores: Scores, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _flat(scores: Scores, F: np.ndarray) -> bool:
+    """Return whether the scores or the values are all alike."""
+    return not scores.r.any() or not np.ptp(F, axis=0).any()
+
+
+def influence(scores: Scores, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what each row adds to V, and how well both models together predict its score."""
     r, w = scores.r, scores.w
+    if _flat(scores, F):
+        return np.zeros_like(r), np.zeros_like(r)
     m, other = np.zeros((2, len(F)))
     unit = np.arange(len(F)) if scores.unit is None else scores.unit
     splits = list(KFold(FOLDS, shuffle=True, random_state=0).split(np.arange(unit.max() + 1)))

@@ -16,9 +16,9 @@ from scipy import special
 
 from firmlib._checks import check_memory
 from firmlib._columns import Column
-from firmlib._data import Data
+from firmlib._data import Data, numeric
 from firmlib._moments import Tally
-from firmlib._rounding import EMPTY, NUDGE
+from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 from firmlib._slope import Slope
 from firmlib._spread import spread
 
@@ -44,21 +44,27 @@ class Kept(NamedTuple):
         """Return psi of the units (rows of the table) and vv of some features (columns).
 
         psi = 2 r q - q^2 + u_b / (w_b - own w), where q is the mean of the others in the bin (of
-        a unit without others m_b^2 - u_b / w_b), and vv the share of noise in its square.
+        a unit without others m_b^2 - u_b / w_b), and vv the share of noise in its square. Groups
+        of columns are learnt again; each row is predicted by models that did not see it.
         """
         scores = self.data.scores
         n = len(scores.r) if scores.unit is None else int(scores.unit.max()) + 1
         check_memory("influences", (n, len(which)))
         psi, vv = np.empty((n, len(which))), np.zeros(len(which))
         for k, j in enumerate(which):
-            source, column = self.sources[j], self.functions[j](self.data.table)
-            dropped = source is not None and source.missing > 0 and self.data.missing == "drop"
-            if source is None or dropped or not isinstance(column, Column):
+            source, values = self.sources[j], self.functions[j](self.data.table)
+            columns = [values] if isinstance(values, Column) else values
+            if self.data.missing == "drop" and any(np.isnan(c.values).any() for c in columns):
                 raise ValueError(
-                    f"feature {names[j]!r} cannot be compared: expected no group of columns, and "
-                    "no rows left out because it is missing"
+                    f"feature {names[j]!r} cannot be compared: expected no rows left out because "
+                    "it is missing"
                 )
-            one, vv[k] = self._one(source, column.dense(len(scores.r)))
+            if source is None:
+                from firmlib._groups import influence  # scikit-learn, only if it is needed
+
+                one = influence(scores, numeric(columns, len(scores.r)))[0]
+            else:
+                one, vv[k] = self._one(source, columns[0].dense(len(scores.r)))
             one = one - scores.w @ one / scores.w.sum()
             if scores.unit is not None:
                 psi[:, k] = np.bincount(scores.unit, scores.w * one)
@@ -132,8 +138,10 @@ def differences(
     Q, other = (np.sqrt(np.maximum(v, 0)) for v in (V, V_other))
     error = np.asarray(error, dtype=float)
     size = np.maximum(np.maximum(Q + other, np.sqrt(error)), EMPTY)
-    z = np.divide(V - V_other, error, out=np.zeros_like(error), where=error > 0)
-    z = np.where((error == 0) & (V_other != V), np.inf, np.abs(z))
+    gap = np.abs(V - V_other)
+    gap = np.where(gap > ROUNDING * np.maximum(np.abs(V), np.abs(V_other)), gap, 0.0)
+    z = np.divide(gap, error, out=np.zeros_like(error), where=error > 0)
+    z = np.where((error == 0) & (gap > 0), np.inf, z)
     margin = special.stdtrit(df, (1 + level) / 2) * error / size
     return {
         "difference": Q - other,

@@ -243,6 +243,9 @@ class FirmResult:
     ) -> pd.DataFrame:
         """Compare two features, or all pairs: the difference of |Q_f| with its error and test.
 
+        Groups of columns are learnt again for that, which takes as long as `firm` took. Rare
+        levels of a category count in full here, as in intervals.
+
         Parameters
         ----------
         a, b : str, default None

@@ -166,9 +166,51 @@ def test_what_keeps_no_rows_says_so():
     few = StreamingFirm(keep=True).partial_fit(X[:24], s[:24]).result()
     with pytest.raises(ValueError, match="comparisons of a stream need at least 25 rows"):
         few.ranks()
-    group = firm(s, X, {"a": 0, "g": [1, 2]})
-    with pytest.raises(ValueError, match="feature 'g' cannot be compared"):
-        group.compare("a", "g")
+    X[0, 1] = np.nan
+    group = firm(s, X, {"a": 0, "b": 1, "g": [1, 2]}, missing="drop")
+    for name in ("b", "g"):
+        with pytest.raises(ValueError, match=f"feature {name!r} cannot be compared"):
+            group.compare("a", name)
+
+
+def test_groups_of_columns_are_compared_by_what_each_row_adds():
+    rng = np.random.default_rng(30)
+    X = rng.normal(size=(300, 3))
+    s = X[:, 0] * X[:, 1] + 2 * X[:, 2] + 0.5 * rng.normal(size=300)
+    result = firm(s, X, {"a": 0, "c": 2, "ab": [0, 1], "ba": [1, 0], "same": [0, 1]})
+    one = result.compare("ab", "c").iloc[0]
+    Q = dict(zip(result.feature_names, result.importances, strict=True))
+    assert one["difference"] == pytest.approx(Q["ab"] - Q["c"])
+    assert one["pvalue"] < 0.001  # sd 1 and 2
+    apart = np.hypot(*result.standard_error[[2, 1]])  # as if they did not move together
+    assert 0.3 * apart < one["standard_error"] < apart
+    same = result.compare("ab", "same").iloc[0]
+    assert (same["difference"], same["standard_error"], same["pvalue"]) == (0, 0, 1)
+    assert result.compare("ab", "ba")["pvalue"].iloc[0] > 0.01  # what is rounded is no difference
+    assert result.ranks().loc["c", "worst"] == 1
+    flat = firm(np.zeros(300), X, {"a": 0, "ab": [0, 1]})
+    assert flat.compare("a", "ab")["pvalue"].iloc[0] == 1
+
+
+GROUPS = {
+    "a column": ([0, 1], 2, lambda X: 0.7 * X[:, 0] + 0.7 * X[:, 1] + np.sqrt(0.98) * X[:, 2]),
+    "a product": ([0, 1], 2, lambda X: X[:, 0] * X[:, 1] + X[:, 2]),
+    "a group": ([0, 1], [2, 3], lambda X: X[:, 0] * X[:, 1] + 0.8 * X[:, 2] + 0.6 * X[:, 3]),
+    "a part of it": ([0, 1], 0, lambda X: X[:, 0]),
+    "nothing": ([0, 1], 2, lambda X: 0 * X[:, 0]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GROUPS)
+def test_differences_of_groups_keep_their_size(kind):
+    a, b, curve = GROUPS[kind]
+    rng, pvalues = np.random.default_rng(31), []
+    for _ in range(50):
+        X = rng.normal(size=(300, 4))
+        result = firm(curve(X) + rng.normal(size=300), X, {"a": a, "b": b})
+        pvalues.append(result.compare("a", "b")["pvalue"].iloc[0])
+    assert np.mean(np.array(pvalues) < 0.05) <= 0.16  # five of 100, and 3.6 standard errors
 
 
 def stream_of(X, s, parts=7, **options):

@@ -147,9 +147,10 @@ class PositionalWeights:
             for most in [min(degree, run.shape[1])]
         ]
         folded = cls(length, {}, pieces, **options)
-        most = min(DENSE_ENTRIES, X.size * (2 * shift + 1))  # as many as words one by one
-        size = len(alphabet)
-        short = [d for d in range(1, degree + 1) if (length - d + 1) * size**d <= most]
+        size, words = len(alphabet), X.size * (2 * shift + 1)  # to go through one by one
+        entries = [(length - d + 1) * size**d for d in range(1, degree + 1)]
+        most = min(DENSE_ENTRIES, words if entries[-1] > 4 * words else entries[-1])
+        short = [d for d, n in enumerate(entries, 1) if n <= most]
         tables = {d: folded.columns(d) for d in short}
         return cls(length, tables, folded.part(len(short) + 1, degree).pieces, **options)
 
