@@ -97,10 +97,11 @@ def compare(write: Callable, read: Callable, rows: int, folder: Path) -> Iterato
     write(rows, folder)
     for n in (rows // 10, rows):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-            clock, _, peak, importances = fresh.submit(run, read, folder, n).result()
+            clock, cpu, peak, importances = fresh.submit(run, read, folder, n).result()
         np.testing.assert_allclose(importances[:18], WEIGHTS[:18], atol=25 / np.sqrt(n))
         what = f"{read.__name__[5:]}, {n:,} × {FEATURES}"
         yield Row(what, clock, "s on the clock")
+        yield Row(f"{what}: processor", cpu)
         yield Row(f"{what}: memory beyond the start", peak, "MiB")
 
 

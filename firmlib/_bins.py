@@ -117,6 +117,7 @@ def find_bins(
     count: np.ndarray | None = None,
     scale: Scale = NUMBER,
     alike: bool = False,
+    ends: tuple[float, float] | None = None,
     sweep: Callable[..., Cells] = Cells,
 ) -> tuple[Bins, Any]:
     """Return bins for the values of a feature, and the bin of each (or what a `sweep` gives).
@@ -128,9 +129,9 @@ def find_bins(
     """
     if scale.labels is not None:
         return _of_levels(f, scale)
-    last = float(f.max())
-    if not isnan(last):
-        bins, index = _find(f, w, last, method, rows, n_bins, count, alike, sweep)
+    ends = ends or _ends(f)
+    if not isnan(ends[1]):
+        bins, index = _find(f, w, ends, method, rows, n_bins, count, alike, sweep)
         return bins if scale is NUMBER else replace(bins, scale=scale), index
     known = ~np.isnan(f)
     index = np.full(len(f), 0)
@@ -138,9 +139,13 @@ def find_bins(
     if known.any():
         some = None if count is None else count[known]
         g = f[known]
-        bins, index[known] = _find(g, w[known], float(g.max()), method, rows, n_bins, some, alike)
+        bins, index[known] = _find(g, w[known], _ends(g), method, rows, n_bins, some, alike)
     index[~known] = len(bins.first)
     return replace(bins, first=np.append(bins.first, np.nan), scale=scale), index
+
+
+def _ends(f: np.ndarray) -> tuple[float, float]:
+    return float(f.min()), float(f.max())
 
 
 def _of_levels(f: np.ndarray, scale: Scale) -> tuple[Bins, np.ndarray]:
@@ -155,7 +160,7 @@ def _of_levels(f: np.ndarray, scale: Scale) -> tuple[Bins, np.ndarray]:
 def _find(
     f: np.ndarray,
     w: np.ndarray,
-    last: float,
+    ends: tuple[float, float],
     method: str,
     rows: str,
     n_bins: int | str,
@@ -173,7 +178,7 @@ def _find(
     some = method == "auto" and len(f) <= n_bins  # levels, without looking
     many = n >= LARGE and rows == "sample" and method != "discrete"
     if many and not some and _CELLS * n_bins <= 4 * n:
-        found = _on_grid(f, w, last, count, method, n_bins, tails, sweep)
+        found = _on_grid(f, w, ends, count, method, n_bins, tails, sweep)
         if found is not None:
             return found
     order = f.argsort()  # ties end up in one bin, in whatever order
@@ -192,13 +197,13 @@ def _find(
             first = _equal_frequency(np.bincount(index, w), n_bins, tails)
             index = (first.cumsum() - 1)[index]
             starts[starts] = first
-    return Bins(ranked[starts], method, last=last, n=n), index
+    return Bins(ranked[starts], method, last=ends[1], n=n), index
 
 
 def _on_grid(
     f: np.ndarray,
     w: np.ndarray,
-    last: float,
+    ends: tuple[float, float],
     count: np.ndarray | None,
     method: str,
     n_bins: int,
@@ -210,9 +215,9 @@ def _on_grid(
     They are where more than a quarter of a bin lies within a cell and is not one value.
     """
     cells = _CELLS * n_bins
-    seen = {"last": last, "n": len(f) if count is None else float(count.sum())}
+    seen = {"last": ends[1], "n": len(f) if count is None else float(count.sum())}
     with np.errstate(all="ignore"):
-        grid = Grid.over(float(f.min()), last, cells)
+        grid = Grid.over(*ends, cells)
         for widened in (False, True):
             if not grid.usable:
                 return None
@@ -224,7 +229,7 @@ def _on_grid(
             if value is not None:
                 break
             if not widened:
-                grid = found.long_tails(last)
+                grid = found.long_tails(ends[1])
         else:
             return None
     if few:

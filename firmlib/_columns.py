@@ -88,11 +88,15 @@ NUMBER = Scale()
 
 
 class Column(NamedTuple):
-    """The values of a feature: of every row, or of `rows` alone, and 0 elsewhere; nan: missing."""
+    """The values of a feature: of every row, or of `rows` alone, and 0 elsewhere; nan: missing.
+
+    `ends` are the least and the largest one, nan if one is missing, where they are known.
+    """
 
     values: np.ndarray
     rows: np.ndarray | None = None
     scale: Scale = NUMBER
+    ends: tuple[float, float] | None = None
 
     def dense(self, n: int) -> np.ndarray:
         """Return the values of all `n` rows."""
@@ -107,7 +111,7 @@ class Column(NamedTuple):
         if isinstance(keep, slice):
             return self
         if self.rows is None:
-            return self._replace(values=self.values[keep])
+            return self._replace(values=self.values[keep], ends=None)
         stay = keep[self.rows]
         return self._replace(values=self.values[stay], rows=(np.cumsum(keep) - 1)[self.rows[stay]])
 
@@ -157,7 +161,7 @@ def read(name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None))
     values = values[keep]
     kind = values.dtype.kind
     if kind in "iuf":
-        return Column(numbers(name, values))
+        return numbers(name, values)
     if kind == "b":
         return Column(values.astype(float), None, _TRUTH)
     if kind in "mM":
@@ -170,17 +174,17 @@ def read(name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None))
 _TRUTH = Scale("ordered", as_objects([False, True]))
 
 
-def numbers(name: str, values: np.ndarray) -> np.ndarray:
+def numbers(name: str, values: np.ndarray) -> Column:
     """Return numbers that are finite or missing as floats, one after another in memory."""
     values = np.ascontiguousarray(values, dtype=float)
-    ends = (values.min(), values.max()) if len(values) else ()
-    if not all(map(isfinite, ends)) and np.isinf(values).any():
+    ends = (float(values.min()), float(values.max())) if len(values) else None
+    if ends and not all(map(isfinite, ends)) and np.isinf(values).any():
         bad = np.flatnonzero(np.isinf(values))
         raise ValueError(
             f"{name} must be finite or missing, got {len(bad)} infinite values, the first "
             f"{values[bad[0]]} at ({bad[0]},)"
         )
-    return values
+    return Column(values, ends=ends)
 
 
 def check_present(name: str, values: np.ndarray) -> None:
@@ -215,7 +219,7 @@ def _as_array(name: str, values: Any) -> np.ndarray:
 def _of_series(name: str, series: nw.Series) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
-        return Column(numbers(name, series.cast(nw.Float64).to_numpy()))
+        return numbers(name, series.cast(nw.Float64).to_numpy())
     if dtype == nw.Boolean:
         return Column(series.cast(nw.Float64).to_numpy(), None, _TRUTH)
     if dtype in (nw.Datetime, nw.Date):
@@ -267,7 +271,7 @@ def _objects(name: str, values: np.ndarray) -> tuple[np.ndarray, None, Scale]:
         numbers_of[known] = some.astype(float)
     if kind == "ordered":
         scale = _TRUTH
-    return (numbers(name, numbers_of) if kind == "number" else numbers_of), None, scale
+    return (numbers(name, numbers_of).values if kind == "number" else numbers_of), None, scale
 
 
 def _of_different_kind(values: np.ndarray) -> str:

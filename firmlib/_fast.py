@@ -47,11 +47,11 @@ class Swept(Cells):
         self.n = self.count(grid, cells) if self.table is None else self.table[:, 0].copy()
 
     def _crowded(self, cells: int) -> bool:
-        """Return whether the first rows already show cells that are too coarse for bins."""
-        head = slice(len(self.f) // 32)
-        n = self.loops.count(self.f[head], tuple(self.grid), cells)
-        full = n * self.w.min() > self.w.sum() * FULL / cells
-        return bool(full.any()) and not self.loops.values(self.f[head], tuple(self.grid), full)[1]
+        """Return whether the first rows, of one weight, already show cells too coarse for bins."""
+        head = self.f[: len(self.f) // 32]
+        full = self.loops.count(head, tuple(self.grid), cells) > FULL * len(self.f) / cells
+        alone = not full.any() or self.loops.values(head, tuple(self.grid), full)[1]
+        return self.w.strides == (0,) and not alone
 
     def count(self, grid: Grid, cells: int) -> np.ndarray:
         if self.w.strides == (0,):  # one number stands for all

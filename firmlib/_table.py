@@ -173,7 +173,7 @@ class Table:
             start, end = self._sparse.indptr[j : j + 2]
             values, rows = self._sparse.data[start:end], self._sparse.indices[start:end]
             column = Column(values, rows).taken(self.keep)
-            column = column._replace(values=numbers(name, column.values))
+            column = column._replace(values=numbers(name, column.values).values)
             return column if 2 * len(rows) < self.n else Column(column.dense(self.count))
         if self._block is not None:
             values = self._block[:, j]
