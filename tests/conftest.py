@@ -8,6 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# Begin with those that start other programs, so that no core is left alone with one at the end.
+LONGEST = ("test_workflow", "test_cluster", "test_papermill", "test_warm")
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest tests first; all others stay in order."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
 
 def pytest_collectstart(collector):
     """Load a profile of hypothesis before the first module that needs it; it starts slowly."""

@@ -206,11 +206,11 @@ GROUPS = {
 def test_differences_of_groups_keep_their_size(kind):
     a, b, curve = GROUPS[kind]
     rng, pvalues = np.random.default_rng(31), []
-    for _ in range(80):
+    for _ in range(50):
         X = rng.normal(size=(300, 4))
         result = firm(curve(X) + rng.normal(size=300), X, {"a": a, "b": b})
         pvalues.append(result.compare("a", "b")["pvalue"].iloc[0])
-    assert np.mean(np.array(pvalues) < 0.05) <= 0.14  # five of 100, and 3.7 standard errors
+    assert np.mean(np.array(pvalues) < 0.05) <= 0.16  # five of 100, and 3.6 standard errors
 
 
 def stream_of(X, s, parts=7, **options):

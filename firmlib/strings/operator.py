@@ -166,6 +166,7 @@ class _All:
         self.known = known  # which have no unknown letter; None for all
         self.shift = len(delta) - 1
         self.mixture = toeplitz(np.r_[delta, np.zeros(n)][:n])
+        self.batches = list(gen_batches(n, _POSITIONS))  # once: its checks take long
 
     def down(self, g: np.ndarray) -> None:
         """Sums of words, to those of their prefixes."""
@@ -176,7 +177,7 @@ class _All:
         """What prefixes have, and the mixture of words over shifts."""
         n, _, m = self.shape
         g, out = self.g.reshape(n, -1), self.h
-        for rows in gen_batches(n, _POSITIONS):
+        for rows in self.batches:
             near = slice(max(0, rows.start - self.shift), rows.stop + self.shift)
             np.matmul(self.mixture[rows, near], g[near], out=out[rows])
         if self.known is not None:

@@ -232,7 +232,8 @@ class PositionalWeights:
         n, m = self.length - d + 1, size**d if codes is None else len(codes)
         w = np.zeros((n, m))
         for letters, offset, values in (piece for piece in self.pieces if d in piece.values):
-            for rows in gen_batches(len(letters), _BATCH):
+            for i in range(0, len(letters), _BATCH):  # gen_batches would check for longer
+                rows = slice(i, i + _BATCH)
                 row, start, column = find(windows(letters[rows], d, size), codes)
                 np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
         if len(self.smear) == 1:
