@@ -18,7 +18,7 @@ from firmlib._checks import check_memory
 from firmlib._columns import Column
 from firmlib._data import Data, numeric
 from firmlib._moments import Tally
-from firmlib._rounding import EMPTY, NUDGE, ROUNDING
+from firmlib._rounding import EMPTY, NUDGE, SOLVED
 from firmlib._slope import Slope
 from firmlib._spread import spread
 
@@ -139,7 +139,7 @@ def differences(
     error = np.asarray(error, dtype=float)
     size = np.maximum(np.maximum(Q + other, np.sqrt(error)), EMPTY)
     gap = np.abs(V - V_other)
-    gap = np.where(gap > ROUNDING * np.maximum(np.abs(V), np.abs(V_other)), gap, 0.0)
+    gap = np.where(gap > SOLVED * np.maximum(np.abs(V), np.abs(V_other)), gap, 0.0)
     z = np.divide(gap, error, out=np.zeros_like(error), where=error > 0)
     z = np.where((error == 0) & (gap > 0), np.inf, z)
     margin = special.stdtrit(df, (1 + level) / 2) * error / size

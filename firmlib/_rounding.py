@@ -6,5 +6,8 @@ EMPTY = 1e-300
 ROUNDING = 1e-12
 """A share of what it could be at most, of a sum of many products; below it is rounding, and 0."""
 
+SOLVED = 1e-9
+"""A share of an importance below which a difference is rounding: groups solve linear equations."""
+
 NUDGE = 1e-9
 """Three times 1/3 of a row are one row, whatever their sum was rounded to."""

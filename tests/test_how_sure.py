@@ -10,6 +10,7 @@ from scipy import stats
 
 import firmlib
 from firmlib import StreamingFirm, firm
+from firmlib._paired import differences
 
 
 def by_pairs(s, f, w, unit):
@@ -190,6 +191,12 @@ def test_groups_of_columns_are_compared_by_what_each_row_adds():
     assert result.ranks().loc["c", "worst"] == 1
     flat = firm(np.zeros(300), X, {"a": 0, "ab": [0, 1]})
     assert flat.compare("a", "ab")["pvalue"].iloc[0] == 1
+
+
+@pytest.mark.parametrize(("gap", "pvalue"), [(5e-12, 1), (1e-7, 0)])
+def test_what_equations_leave_as_rounding_is_no_difference(gap, pvalue):
+    V = np.array([1.3])
+    assert differences(V, V * (1 + gap), np.zeros(1), 0.95)["pvalue"] == pvalue
 
 
 GROUPS = {
