@@ -20,10 +20,13 @@ _seen = 0
 @cache
 def _compiled() -> Any:
     try:
+        from numba.core import config
+
         from firmlib import _compiled
     except ImportError:
         return None
-    return _compiled
+    settings: Any = config
+    return None if settings.DISABLE_JIT else _compiled  # as Python they would take for ever
 
 
 def loops(values: int = 0) -> Any:

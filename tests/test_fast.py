@@ -157,6 +157,12 @@ def test_the_same_kernel(monkeypatch, degree, shift, alphabet, others):
     np.testing.assert_array_equal(fast, slow)
 
 
+def test_numpy_serves_where_numba_may_not_compile(monkeypatch):
+    config = pytest.importorskip("numba").config
+    monkeypatch.setattr(config, "DISABLE_JIT", 1)
+    assert _fast._compiled.__wrapped__() is None
+
+
 def test_numba_is_loaded_for_many_values_alone():
     pytest.importorskip("numba")
     code = (
