@@ -16,13 +16,14 @@ from typing import Any, Self
 import numpy as np
 
 from firmlib._columns import NUMBER, Scale
-from firmlib._grid import FULL, Cells, Grid, begins
+from firmlib._grid import Cells, Grid, begins
 from firmlib._rounding import NUDGE
 
 LARGE = 2048
 """Rows from which bins are found on a grid."""
 
-_CELLS = 4 * FULL  # of that grid per bin
+_CELLS = 64  # of that grid per bin
+_ENOUGH, _NEAR = 24, 2**14  # fewer per bin where their sums would not stay near in a cache
 _SEARCH_CELLS = 16  # per bin, to look it up
 _SHARED = 4  # first values in a cell from which a binary search is faster
 
@@ -169,16 +170,16 @@ def _find(
     sweep: Callable[..., Cells] = Cells,
 ) -> tuple[Bins, Any]:
     """Return bins for values of which none is missing."""
-    n = len(f) if count is None else int(count.sum())
+    n, W = len(f) if count is None else int(count.sum()), w[0] * len(w) if alike else w.sum()
     tails = n_bins == "auto" and rows == "sample"
     if isinstance(n_bins, str) and rows == "sample":
-        n_bins = max(2, int(np.sqrt(w[0] * len(w) if alike else w.sum()) + NUDGE))
+        n_bins = max(2, int(np.sqrt(W) + NUDGE))
     elif isinstance(n_bins, str):
         n_bins = 0  # as many as the levels tell
     some = method == "auto" and len(f) <= n_bins  # levels, without looking
     many = n >= LARGE and rows == "sample" and method != "discrete"
     if many and not some and _CELLS * n_bins <= 4 * n:
-        found = _on_grid(f, w, ends, count, method, n_bins, tails, sweep)
+        found = _on_grid(f, w, W, ends, count, method, n_bins, tails, sweep)
         if found is not None:
             return found
     order = f.argsort()  # ties end up in one bin, in whatever order
@@ -204,6 +205,7 @@ def _find(
 def _on_grid(
     f: np.ndarray,
     w: np.ndarray,
+    W: float,
     ends: tuple[float, float],
     count: np.ndarray | None,
     method: str,
@@ -215,28 +217,29 @@ def _on_grid(
 
     They are where more than a quarter of a bin lies within a cell and is not one value.
     """
-    cells = _CELLS * n_bins
+    cells = max(_ENOUGH * n_bins, min(_CELLS * n_bins, _NEAR))
     seen = {"last": ends[1], "n": len(f) if count is None else float(count.sum())}
     with np.errstate(all="ignore"):
         grid = Grid.over(*ends, cells)
         for widened in (False, True):
             if not grid.usable:
                 return None
-            found = sweep(f, w, grid, cells)
-            n = found.n
-            few = method == "auto" and np.count_nonzero(n) <= n_bins
-            full = n > (0 if few else FULL * n.sum() / cells)
-            value = found.values(full) if full.any() else np.empty(0)
-            if value is not None:
-                break
+            found = sweep(f, w, grid, cells, W / n_bins / 4)
+            if not found.crowded:
+                few = method == "auto" and np.count_nonzero(found.n) <= n_bins
+                full = found.n > 0 if few else found.full
+                value = found.values(full) if full.any() else np.empty(0)
+                if value is not None:
+                    break
             if not widened:
-                grid = found.long_tails(ends[1])
+                cells = _CELLS * n_bins
+                grid = found.long_tails(ends[1], cells)
         else:
             return None
     if few:
         bin_of_cell = np.cumsum(full, dtype=np.int32) - 1
         return Bins(value[full], "discrete", **seen), found.index(bin_of_cell)
-    first, bin_of_cell = found.runs(_edges(float(n.sum()), n_bins, tails), NUDGE / n_bins)
+    first, bin_of_cell = found.runs(_edges(float(W), n_bins, tails), NUDGE / n_bins)
     bins = Bins(grid.value(first), "binned", grid, bin_of_cell, **seen)
     return bins, found.index(bin_of_cell)
 

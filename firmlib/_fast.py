@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from firmlib._grid import FULL, Cells, Grid
+from firmlib._grid import Cells, Grid
 
 LEAST = 2**22
 """Values at once from which loading numba is worth its while; of fewer at a time, eight times."""
 
 _OFTEN = 8
-_NEAR = 2**16  # cells whose sums stay in a cache
+_NEAR = 2**15  # cells whose sums stay in a cache
 _seen = 0
 
 
@@ -42,24 +42,33 @@ def loops(values: int = 0) -> Any:
 class Swept(Cells):
     """Cells whose rows are summed up in one sweep; where these are many, counted before."""
 
-    def __init__(self, scores: Any, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int) -> None:
-        self.scores, self.f, self.w, self.grid = scores, f, w, grid
-        self.loops, self.table = scores.loops, None
-        if cells <= _NEAR and not scores.fine and not self._crowded(cells):
+    def __init__(
+        self, scores: Any, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int, most: float
+    ) -> None:
+        self.f, self.w, self.grid, self.most, self.cells = f, w, grid, most, cells
+        self.scores, self.loops, self.table = scores, scores.loops, None
+        self.crowded = self._crowded()
+        if cells <= _NEAR and not scores.fine and not self.crowded:
             self.table = self.loops.sweep(f, scores.r, w, tuple(grid), cells)
-        self.n = self.count(grid, cells) if self.table is None else self.table[:, 0].copy()
 
-    def _crowded(self, cells: int) -> bool:
+    def _crowded(self) -> bool:
         """Return whether the first rows, of one weight, already show cells too coarse for bins."""
         head = self.f[: len(self.f) // 32]
-        full = self.loops.count(head, tuple(self.grid), cells) > FULL * len(self.f) / cells
+        full = self.w[0] * self.loops.count(head, tuple(self.grid), self.cells) > self.most
         alone = not full.any() or self.loops.values(head, tuple(self.grid), full)[1]
         return self.w.strides == (0,) and not alone
 
-    def count(self, grid: Grid, cells: int) -> np.ndarray:
+    @cached_property
+    def n(self) -> np.ndarray:
+        if self.table is not None:
+            return self.table[:, 0].copy()
+        return self.count(self.grid, self.cells, 1)
+
+    def count(self, grid: Grid, cells: int, step: int) -> np.ndarray:
+        f = np.ascontiguousarray(self.f[::step])
         if self.w.strides == (0,):  # one number stands for all
-            return self.w[0] * self.loops.count(self.f, tuple(grid), cells)
-        return self.loops.weigh(self.f, self.w, tuple(grid), cells)
+            return self.w[0] * self.loops.count(f, tuple(grid), cells)
+        return self.loops.weigh(f, np.ascontiguousarray(self.w[::step]), tuple(grid), cells)
 
     def values(self, full: np.ndarray) -> np.ndarray | None:
         found, alone = self.loops.values(self.f, tuple(self.grid), full)

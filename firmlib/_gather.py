@@ -79,12 +79,14 @@ class Gatherer:
 
     def _summed(self, chunk: Chunk, names: list[str]) -> Statistics:
         constant = np.ptp(chunk.s) == 0  # then exactly: two such chunks must not seem to differ
-        mean = chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum()
+        mean = float(chunk.s[0] if constant else (chunk.w * chunk.s).sum() / chunk.w.sum())
         sample, seen = self.rows == "sample", self._statistics.n if self._statistics else 0
+        if self._statistics is not None:
+            mean = self._statistics.near(chunk.s, mean)
         scores = Scores.of(
             chunk.s,
             chunk.w,
-            float(mean),
+            mean,
             sampling=sample and self.weight_type != "count" and bool(np.any(chunk.w != 1)),
             unit=chunk.unit,
             fine=sample and seen + len(chunk.s) < FINE,

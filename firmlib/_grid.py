@@ -11,10 +11,7 @@ from firmlib._rounding import ROUNDING
 _ONE = np.float64(1).view(np.int64)
 _RESOLVED = 8  # cells between quartiles that tell them well enough
 _ZOOMS = 2
-
-
-FULL = 16
-"""Times the mean weight of a cell from which all values in it should be one."""
+_SOME = 2**16  # rows that tell quartiles well enough
 
 
 class Grid(NamedTuple):
@@ -73,18 +70,27 @@ def _straight(y: np.ndarray) -> np.ndarray:
 
 
 class Cells:
-    """The values of a feature in the cells of a grid, with the weight `n` of each cell."""
+    """The values of a feature in the cells of a grid, with the weight `n` of each cell.
+
+    Where a cell has more than `most`, all values in it should be one.
+    """
 
     n: np.ndarray
+    crowded = False  # whether some cell is known to have more than that, and several values
 
-    def __init__(self, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int) -> None:
-        self.f, self.w, self.grid = f, w, grid
+    def __init__(self, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int, most: float) -> None:
+        self.f, self.w, self.grid, self.most = f, w, grid, most
         self.cell = grid.cell(f, cells)
         self.n = np.bincount(self.cell, w, cells)
 
-    def count(self, grid: Grid, cells: int) -> np.ndarray:
-        """Return the weight in each cell of another grid."""
-        return np.bincount(grid.cell(self.f, cells), self.w, cells)
+    @property
+    def full(self) -> np.ndarray:
+        """Which cells have more than that."""
+        return self.n > self.most
+
+    def count(self, grid: Grid, cells: int, step: int) -> np.ndarray:
+        """Return the weight in each cell of another grid, of some of the rows."""
+        return np.bincount(grid.cell(self.f[::step], cells), self.w[::step], cells)
 
     def values(self, full: np.ndarray) -> np.ndarray | None:
         """Return the value in each full cell; None if there are several in one."""
@@ -104,11 +110,13 @@ class Cells:
         run[first[1:]] = 1
         return first, np.cumsum(run, out=run)
 
-    def long_tails(self, high: float) -> Grid:
+    def long_tails(self, high: float, cells: int) -> Grid:
         """Return cells that widen outwards from about the quartiles, which are zoomed in upon."""
-        grid, cells, low, centre = self.grid, len(self.n), self.grid.low, 0.0
+        grid, low, centre = self.grid, self.grid.low, 0.0
+        step = max(1, len(self.f) // _SOME)
         for _ in range(_ZOOMS):
-            n = self.n if grid is self.grid else self.count(grid, cells)
+            known = step == 1 and grid is self.grid
+            n = self.n if known else self.count(grid, cells, step)
             share = n.cumsum() / n.sum()
             first, middle, last = share.searchsorted([0.25, 0.5, 0.75])
             left, right = middle - first, last - middle

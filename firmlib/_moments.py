@@ -107,9 +107,9 @@ class Scores:
         """The weights; where all are alike, one number that is read again and again."""
         return np.broadcast_to(self.w[0], self.w.shape) if self.alike else self.w
 
-    def index(self, bins: Bins, f: np.ndarray) -> tuple[Any, bool]:
+    def index(self, bins: Bins, f: np.ndarray, ends: Any = None) -> tuple[Any, bool]:
         """Return the bin of each value or the sums in them, and whether some level has no bin."""
-        if self.loops is not None and not np.isnan(f.max()):
+        if self.loops is not None and not np.isnan(ends[1] if ends else f.max()):
             if bins.grid is not None and bins.bin_of_cell is not None:
                 return swept(self, f, bins.grid, bins.bin_of_cell, len(bins.first)), False
             if bins.cells is not None:

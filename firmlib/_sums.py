@@ -52,7 +52,7 @@ class FeatureSums(NamedTuple):
         same, beyond = scale is self.bins.scale, 0.0
         bins = self.bins if same else replace(self.bins, scale=scale)
         with np.errstate(over="ignore"):  # far beyond the cells is beyond them
-            index, new = scores.index(bins, f)
+            index, new = scores.index(bins, f, column.ends)
             if new:
                 bins = self._widened(np.unique(f), scale)
                 index = bins.index(f)
@@ -78,7 +78,7 @@ class FeatureSums(NamedTuple):
 
     def shifted(self, d: float) -> Self:
         """Return the sums with r + d instead of r."""
-        return self._replace(sums=self.sums.shifted(d, self.bins.first))
+        return self._replace(sums=self.sums.shifted(d, self.bins.first)) if d else self
 
     def changed(self, **sums: None) -> Self:
         """Return these without some of the sums."""
@@ -148,34 +148,43 @@ class Statistics(NamedTuple):
         """The weight of all rows."""
         return float(self.features[0].sums.w.sum())
 
+    def near(self, s: np.ndarray, mean: float) -> float:
+        """Return the centre for other scores: this one if it is near their mean, else the mean."""
+        return self.centre if abs(mean - self.centre) <= s.std() else mean
+
+    def around(self, centre: float) -> Self:
+        """Return the sums of scores minus another centre."""
+        step = self.centre - centre  # how far it moves, which far from 0 is not what was added
+        features = [feature.shifted(step) for feature in self.features]
+        total = None if self.total is None else self.total.shifted(step)
+        return self._replace(centre=centre, features=features, total=total)
+
     def merged(self, other: Statistics) -> Self:
-        """Return those of both, around the mean of both: so no digits are lost far from 0."""
+        """Return those of both, around the mean of both centres: no digits are lost far from 0."""
         share = other.weight / (self.weight + other.weight)
         centre = self.centre + share * (other.centre - self.centre)
-        # By how far it really moved, which is not what was added: far from 0 that was rounded.
-        steps = self.centre - centre, other.centre - centre
-        pairs = zip(self.features, other.features, strict=True)
+        a, b = self.around(centre), other.around(centre)
         features = [
-            a.shifted(steps[0]).merged(name, b.shifted(steps[1]))
-            for name, (a, b) in zip(self.names, pairs, strict=True)
+            one.merged(name, more)
+            for name, one, more in zip(self.names, a.features, b.features, strict=True)
         ]
-        if (self.total is None) != (other.total is None):
+        if (a.total is None) != (b.total is None):
             raise ValueError("groups came with some of the rows, expected with all or none")
-        total = None
-        if self.total is not None and other.total is not None:
-            total = self.total.shifted(steps[0]).plus(other.total.shifted(steps[1]))
+        total = None if a.total is None or b.total is None else a.total.plus(b.total)
         whole = self.whole and other.whole
         return type(self)(self.names, centre, self.n + other.n, features, whole, total)
 
     def needed(self, weight_type: str) -> Self:
-        """Return what is needed of them for so many rows and this kind of weights."""
-        features = self.features
+        """Return what is needed of them for so many rows and this kind of weights, centred."""
+        W, wr = self.scores().parts[:2]
+        now = self.around(self.centre + float(wr[0] / W[0]))
+        features = now.features
         if weight_type == "count" and self.total is None:
             features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
         if self.n >= FINE:
             features = [f.changed(wgg=None, wgr=None) for f in features]
             features = [f if f.sums.wrrrr is not None else f.changed(wrrr=None) for f in features]
-        return self._replace(features=features)
+        return now._replace(features=features)
 
     def divided(self, sd: float) -> Self:
         """Return the same of scores divided by a number."""

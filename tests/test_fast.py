@@ -139,7 +139,7 @@ def test_a_grid_finds_its_values_again(unit):
     assert np.all(np.diff(grid.cell(f, 500)[order]) >= 0)
     assert grid.cell(f, 500).min() == 0
     assert grid.cell(f, 500).max() == 499
-    assert Cells(f, np.ones(1000), grid, 500).n.sum() == 1000
+    assert Cells(f, np.ones(1000), grid, 500, 10).n.sum() == 1000
 
 
 @pytest.mark.parametrize("degree", [1, 3, 4, 7, 8, 13])
