@@ -75,6 +75,19 @@ def test_the_same_numbers(monkeypatch, columns, score, weights, n_jobs):
     assert_same(fast, slow)
 
 
+@pytest.mark.parametrize("weights", [None, "count"])
+def test_the_same_numbers_of_many_rows(monkeypatch, weights):
+    """Here cells are fewer per bin, and every fourth row tells where long tails begin."""
+    rng = np.random.default_rng(4)
+    z = np.sort(rng.normal(size=300_000))
+    X = np.column_stack([z, np.exp(3 * z), np.where(z < 0.5, 0.0, np.exp(3 * z)), z.round(3)])
+    s, w = z + rng.normal(size=len(z)), None if weights is None else 1 + np.arange(len(z)) % 3
+    fast, slow = both(monkeypatch, lambda: firmlib.firm(s, X, sample_weight=w))
+    assert_same(fast, slow)
+    ranked = firmlib.firm(s, np.argsort(np.argsort(X[:, :2], axis=0), axis=0))
+    np.testing.assert_allclose(fast.importances[:2], ranked.importances, rtol=2e-3)
+
+
 @pytest.mark.parametrize("n", [20, 300, 2500, 30_000])
 @pytest.mark.parametrize("weights", [None, "count", "sampling"])
 def test_the_same_numbers_of_small_tables(monkeypatch, columns, score, n, weights):
