@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from firmlib._checks import check_number
-from firmlib._paired import difference_error, differences
+from firmlib._data import Data
+from firmlib._paired import Kept, correlation, difference_error, differences, known
 from firmlib.result import FirmResult
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def compare(
         Of two models on the same rows, or of two independent samples.
     paired : bool, default None
         Whether the rows are the same, in the same order; by default that is so if both were
-        computed from the very same object X. Results that keep no rows count as independent;
+        computed from the very same object X, with the same weights and groups, and results that
+        share but some of its rows are refused. Results that keep no rows count as independent;
         those of streams with keep=True are paired only on request.
     confidence_level : float, default 0.95
         Of the intervals.
@@ -60,10 +62,12 @@ def compare(
     if not names:
         raise ValueError(f"other has the features {other.feature_names}, none of result's")
     here, there = ([r.feature_names.index(name) for name in names] for r in (result, other))
+    one, two = (each.kept.data if isinstance(each.kept, Kept) else None for each in (result, other))
     if paired is None:
-        one, two = (getattr(each.kept, "data", None) for each in (result, other))
-        paired = None not in (one, two) and one.table.data is two.table.data  # type: ignore[union-attr]
+        paired = one is not None and two is not None and _share_rows(one, two)
     if paired:
+        if one is not None and two is not None and not _alike(one, two):
+            raise ValueError("paired=True needs the same rows with the same weights and groups")
         if result.n != other.n:
             raise ValueError(
                 f"paired=True needs the same rows, but there are {result.n}, {other.n}"
@@ -73,12 +77,36 @@ def compare(
             raise ValueError(
                 f"paired=True needs units of both alike, but there are {len(psi)}, {len(psi_other)}"
             )
-        squares = ((psi - psi_other) ** 2).sum(axis=0)
+        squares, own, others = ((a**2).sum(axis=0) for a in (psi - psi_other, psi, psi_other))
+        error, r = difference_error(squares, vv + vv_other), correlation(squares, own, others)
         df = min(result.kept.df, other.kept.df)  # type: ignore[union-attr]
-        error = difference_error(squares, vv + vv_other)
     else:
-        df = np.inf
+        r, df = 0.0, np.inf
         error = np.hypot(result.estimate.error[here], other.estimate.error[there])
-    V, V_other = result.estimate.unbiased[here], other.estimate.unbiased[there]
-    found = differences(V, V_other, error, confidence_level, df)
+    first = known(result.estimate, confidence_level)[:, here]
+    second = known(other.estimate, confidence_level)[:, there]
+    found = differences(first, second, error, r, confidence_level, df)
     return pd.DataFrame(found, index=pd.Index(names, name="feature"))
+
+
+def _alike(one: Data, two: Data) -> bool:
+    """Return whether rows, one by one, have the same weights and units."""
+    a, b = one.scores, two.scores
+    units = (a.unit is None) == (b.unit is None) and np.array_equal(a.unit, b.unit)  # type: ignore[arg-type]
+    return units and np.array_equal(a.w, b.w) and (a.parts.ww is None) == (b.parts.ww is None)
+
+
+def _share_rows(one: Data, two: Data) -> bool:
+    """Return whether all rows are the same; raise if some are, or if they count differently."""
+    if one.table.data is not two.table.data:
+        return False
+    rows = [np.arange(data.table.n)[data.table.keep] for data in (one, two)]
+    if np.array_equal(*rows) and _alike(one, two):
+        return True
+    if len(np.intersect1d(*rows)):
+        raise ValueError(
+            "other has rows of result with other weights or groups, so that the two are neither "
+            "paired nor independent; expected the same rows, weights and groups, or other rows "
+            "(paired=False takes them for independent)"
+        )
+    return False

@@ -17,9 +17,11 @@ from firmlib._paired import (
     Jackknife,
     Kept,
     benjamini_hochberg,
+    correlation,
     difference_error,
     differences,
     holm,
+    known,
 )
 
 if TYPE_CHECKING:
@@ -289,11 +291,12 @@ class FirmResult:
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """Return all pairs of some features and what is known of their differences."""
         psi, vv = self.influences(places.tolist())
-        gram, V = psi.T @ psi, self.estimate.unbiased[places]
+        gram, each = psi.T @ psi, known(self.estimate, level)[:, places]
         i, j = np.triu_indices(len(places), 1)
         squares = np.maximum(gram[i, i] + gram[j, j] - 2 * gram[i, j], 0)
         error, df = difference_error(squares, vv[i] + vv[j]), self.kept.df  # type: ignore[union-attr]
-        return i, j, differences(V[i], V[j], error, level, df)
+        r = correlation(squares, gram[i, i], gram[j, j])
+        return i, j, differences(each[:, i], each[:, j], error, r, level, df)
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,8 @@ from scipy import stats
 
 import firmlib
 from firmlib import StreamingFirm, firm
-from firmlib._paired import differences
+from firmlib._inference import Estimate
+from firmlib._paired import differences, known
 
 
 def by_pairs(s, f, w, unit):
@@ -145,6 +147,46 @@ def test_the_error_of_a_difference_is_its_spread_over_samples():
     np.testing.assert_allclose(np.mean(errors), np.std(found), rtol=0.15)
 
 
+UNLIKE = {  # of two features: columns and their weights; noise, options
+    "binary": ("bits", [3, 0.5], 0.0, {}),
+    "without effect": ("normal", [1, 0], 1.0, {}),
+    "standardized": ("normal", [1, 0.5], 0.3, {"standardize": True}),
+}
+
+
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_intervals_of_differences_cover_where_importances_differ(kind):
+    columns, weights, noise, options = UNLIKE[kind]
+    rng, found, covered = np.random.default_rng(18), [], 0
+    truth = (weights[0] - weights[1]) / (np.linalg.norm([*weights, noise]) if options else 1)
+    for _ in range(100):
+        X = rng.normal(size=(300, 2))
+        X = np.sign(X) if columns == "bits" else X
+        row = firm(X @ weights + noise * rng.normal(size=300), X, **options).compare("x0", "x1")
+        found.append(row[["difference", "standard_error"]].to_numpy()[0])
+        covered += row["ci_low"].iloc[0] <= truth <= row["ci_high"].iloc[0]
+    differences, errors = np.array(found).T
+    np.testing.assert_allclose(errors.mean(), differences.std(), rtol=0.25)
+    assert covered >= 89  # two standard errors below 95
+
+
+def test_rows_of_the_same_table_are_paired_only_if_they_are_the_same():
+    rng = np.random.default_rng(19)
+    X, s = correlated(rng, 600)
+    half = np.arange(600) < 300
+    one, two, all_of_it = (firm(s, X, sample_weight=w) for w in (half * 1, ~half * 1, None))
+    unit = np.arange(600) // 2
+    pd.testing.assert_frame_equal(
+        firmlib.compare(one, two), firmlib.compare(one, two, paired=False)
+    )
+    in_pairs = firm(s, X, groups=unit), firm(s**2, X, groups=unit[::-1])
+    for a, b in ((one, all_of_it), in_pairs):
+        with pytest.raises(ValueError, match="neither paired nor independent"):
+            firmlib.compare(a, b)
+        with pytest.raises(ValueError, match="paired=True needs"):
+            firmlib.compare(a, b, paired=True)
+
+
 def test_two_models_on_the_same_rows_and_two_samples():
     rng = np.random.default_rng(7)
     X, s = correlated(rng, 500)
@@ -195,8 +237,9 @@ def test_groups_of_columns_are_compared_by_what_each_row_adds():
 
 @pytest.mark.parametrize(("gap", "pvalue"), [(5e-12, 1), (1e-7, 0)])
 def test_what_equations_leave_as_rounding_is_no_difference(gap, pvalue):
-    V = np.array([1.3])
-    assert differences(V, V * (1 + gap), np.zeros(1), 0.95)["pvalue"] == pvalue
+    V, exact = np.array([1.3]), {"error": np.zeros(1), "pvalue": np.zeros(1)}
+    one, other = (known(Estimate(variance=v, **exact), 0.95) for v in (V, V * (1 + gap)))
+    assert differences(one, other, np.zeros(1), 0.0, 0.95)["pvalue"] == pvalue
 
 
 GROUPS = {
@@ -242,8 +285,10 @@ def test_a_stream_is_compared_by_leaving_out_groups_of_rows():
     result = stream.result()
     found = result.compare("x0", "x2").iloc[0]
     error = np.sqrt(24 / 25 * ((V[:, 0] - V[:, 2] - (V[:, 0] - V[:, 2]).mean()) ** 2).sum())
-    Q = np.abs(result.importances)
-    np.testing.assert_allclose(found["standard_error"], error / (Q[0] + Q[2]), rtol=1e-8)
+    se = result.standard_error[[0, 2]]
+    together = np.corrcoef(V[:, [0, 2]].T) * np.outer(se, se)
+    expected = np.sqrt([1, -1] @ together @ [1, -1])
+    np.testing.assert_allclose(found["standard_error"], expected, rtol=1e-8)
     p = 2 * stats.t.sf(abs(result.variance[0] - result.variance[2]) / error, 24)
     np.testing.assert_allclose(found["pvalue"], p, rtol=1e-6)
     whole = firm(s, X).compare("x0", "x2").iloc[0]
