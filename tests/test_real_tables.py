@@ -178,8 +178,9 @@ def rare_levels_held_back(s, levels):
     rare = table.fillna({"u": noise})[table["w"] < np.sqrt(n) / 2]
     away = rare["m"] - np.average(rare["m"], weights=rare["w"])
     c = (rare["w"] * away**2 - rare["u"]) / n
-    t2 = c.sum() ** 2 / min((c**2).sum(), 8 * (rare["u"] ** 2).sum() / n**2)
-    return c.sum() * (1 - max(0, 1 - 2 / t2) * (c.sum() > 0))
+    own, u = c[rare["w"] > 1], rare["u"][rare["w"] > 1]
+    t2 = own.sum() ** 2 / min((own**2).sum(), 8 * (u**2).sum() / n**2)
+    return c.sum() - own.sum() * max(0, 1 - 2 / t2) * (own.sum() > 0)
 
 
 @pytest.mark.parametrize("effect", [0, 0.3, 2])
@@ -190,8 +191,9 @@ def test_rare_levels_count_in_so_far_as_they_stand_out(effect):
     s = effect * rng.normal(size=50)[k] + rng.normal(size=300)
     result = firm(s, k[:, None], categorical=[0])
     all_of_it = firm(s, k[:, None], method="discrete")
-    held_back = rare_levels_held_back(s, k)
-    np.testing.assert_allclose(result.variance, all_of_it.variance - held_back, rtol=1e-9)
+    expected = all_of_it.variance - rare_levels_held_back(s, k)
+    np.testing.assert_allclose(result.variance, (1 - result.pvalues) * expected, rtol=1e-9)
+    held_back = result.estimate.unbiased - result.variance
     assert (held_back / all_of_it.variance < 0.1) == (effect == 2)
     renamed = firm(s, names[k][:, None], categorical=[0])
     np.testing.assert_allclose(renamed.variance, result.variance, rtol=1e-9)
