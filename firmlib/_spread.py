@@ -137,8 +137,9 @@ def spread(
 
         V = sum_b p_b (m_b^2 - e_b) + e,  e_b = (wwrr_b - m_b^2 ww_b) / (w_b^2 - ww_b),
 
-    and e the same of all rows. A line within bins, and many levels without `ordered` numbers, count
-    in so far as they stand out. For a population, V is the sum of p_b m_b^2 alone, without error.
+    and e the same of all rows. What a line within bins adds, and V of many levels without `ordered`
+    numbers, may be noise, and count times 1 - p-value; rare levels in so far as they stand out.
+    For a population, V is the sum of p_b m_b^2 alone, without error.
     """
     w, W = sums.w, sums.w.sum(axis=0)
     some = np.maximum(w, EMPTY)
