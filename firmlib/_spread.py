@@ -17,7 +17,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
-_LINE = 4  # rows from which a bin has a line
+_LEAST = 4 - NUDGE  # rows from which a bin has a line, and one of many levels is not rare
 _TOGETHER = 4  # numbers of merged bins that are looked at together, of a few features
 _FEW = 100
 
@@ -164,7 +164,7 @@ def spread(
         line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
     variance, held_back = variance + line, pvalue * line
     if not np.all(ordered):
-        many, rare = _rare_levels(sums, m, u, total.w**2 / all_ww)
+        many, rare = _rare_levels(sums, m, u, n, total.w**2 / all_ww)
         of_levels = np.where(many, rare + pvalue * (variance - rare), 0.0)
         held_back = np.where(ordered, held_back, of_levels)
     variance = variance - held_back
@@ -221,7 +221,7 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)).
     """
     w, some = sums.w, np.maximum(sums.w, EMPTY)
-    fits, p = n >= _LINE, w / w.sum(axis=0)
+    fits, p = n >= _LEAST, w / w.sum(axis=0)
     m = sums.wr / some
     srr = np.maximum(sums.wrr - sums.wr * m, 0)
     with np.errstate(all="ignore"):
@@ -239,17 +239,17 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
 
 
 def _rare_levels(
-    sums: Sums, m: np.ndarray, u: np.ndarray, rows: np.ndarray
+    sums: Sums, m: np.ndarray, u: np.ndarray, n: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether levels are many, and what rare ones seem to add without standing out.
 
     Many are more than the bins for so many effective rows, rare those with less than half of a
-    bin; c_b = p_b ((m_b - m)^2 - u_b / w_b), where m is the mean of all of these. A lone row has
-    no noise of its own to stand out from.
+    bin, or than the four rows of the smallest bins; c_b = p_b ((m_b - m)^2 - u_b / w_b), where m
+    is the mean of all of these. A lone row has no noise of its own to stand out from.
     """
     w, W, bins = sums.w, sums.w.sum(axis=0), np.sqrt(rows)
     many = (w > 0).sum(axis=0) > bins
-    rare = (w > 0) & (w < W / bins / 2)
+    rare = (w > 0) & ((w < W / bins / 2) | (n < _LEAST))
     w, u = np.where(rare, w, 0.0), np.where(rare, u, 0.0)
     mean = (w * m).sum(axis=0) / np.maximum(w.sum(axis=0), EMPTY)
     c = (w * (m - mean) ** 2 - u) / W
