@@ -30,7 +30,7 @@ class Estimate:
     skewness : of the estimate.
     wobble : 1 over the degrees of freedom of the squared error; 0 if they are many or not known.
     sign : -1 where q_f falls with f on the whole, else 1.
-    held_back : what was taken off the variance because it does not stand out.
+    held_back : what was taken off the variance because it may be noise.
     heavy : 1 where a handful of rows decides how large the error is.
     """
 

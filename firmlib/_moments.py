@@ -291,7 +291,7 @@ class Tally(NamedTuple):
         taken = self.sums.w > 0
         sums = self.sums.each(lambda a: a[taken])
         first, w = self.bins.first[taken], sums.w
-        found = spread(sums, rows, self.total, first, not self.bins.nominal)
+        found = spread(sums, rows, self.total, first, not self.bins.nominal, self.influence)
         t = first
         if self.bins.method == "binned" and sums.wf is not None:
             t = np.where(np.isnan(first), first, sums.wf / w)

@@ -17,7 +17,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
-_LINE = 4  # rows from which a bin has a line
+_LEAST = 4 - NUDGE  # rows from which a bin has a line, and one of many levels is not rare
 _TOGETHER = 4  # numbers of merged bins that are looked at together, of a few features
 _FEW = 100
 
@@ -137,8 +137,9 @@ def spread(
 
         V = sum_b p_b (m_b^2 - e_b) + e,  e_b = (wwrr_b - m_b^2 ww_b) / (w_b^2 - ww_b),
 
-    and e the same of all rows. A line within bins, and many levels without `ordered` numbers, count
-    in so far as they stand out. For a population, V is the sum of p_b m_b^2 alone, without error.
+    and e the same of all rows. What a line within bins adds, and V of many levels without `ordered`
+    numbers, may be noise, and count times 1 - p-value; rare levels in so far as they stand out.
+    For a population, V is the sum of p_b m_b^2 alone, without error.
     """
     w, W = sums.w, sums.w.sum(axis=0)
     some = np.maximum(w, EMPTY)
@@ -157,13 +158,16 @@ def spread(
     all_ww, _, all_wwrr = total.shifted(-total.wr / total.w).pairs
     e_total = np.where(flat, 0.0, all_wwrr / (total.w**2 - all_ww))
     variance = between - (w * e).sum(axis=0) / W + e_total
+    pvalue = np.where(flat, 1.0, _test(moved, m, u, n, ordered, known))
     line = line_error = np.zeros_like(variance)
     if sums.wgg is not None and first is not None:
         line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
-    held_back = np.zeros_like(variance)
+    variance, held_back = variance + line, pvalue * line
     if not np.all(ordered):
-        held_back = np.where(ordered, 0.0, _rare_levels(w, m, u, total.w**2 / all_ww))
-    variance = variance + line - held_back
+        many, rare = _rare_levels(sums, m, u, n, total.w**2 / all_ww)
+        of_levels = np.where(many, rare + pvalue * (variance - rare), 0.0)
+        held_back = np.where(ordered, held_back, of_levels)
+    variance = variance - held_back
     rounded = _ROUNDED * sums.wrr.sum(axis=0) / W
     variance = np.where(np.abs(variance) > rounded, variance, 0.0)
     cubes = sums.wrrr if sums.ww is None else None  # weights of sampling would need w^3 r^3
@@ -175,7 +179,7 @@ def spread(
         u=u,
         variance=variance,
         held_back=held_back,
-        pvalue=np.where(flat, 1.0, _test(moved, m, u, n, ordered, known)),
+        pvalue=pvalue,
         uncertainty=uncertainty(w, m, u, n, wwr - m * ww, cubes, known).plus(line_error),
     )
 
@@ -217,7 +221,7 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)).
     """
     w, some = sums.w, np.maximum(sums.w, EMPTY)
-    fits, p = n >= _LINE, w / w.sum(axis=0)
+    fits, p = n >= _LEAST, w / w.sum(axis=0)
     m = sums.wr / some
     srr = np.maximum(sums.wrr - sums.wr * m, 0)
     with np.errstate(all="ignore"):
@@ -234,18 +238,23 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     return gate * c.sum(axis=0), gate * np.sqrt((c**2).sum(axis=0))
 
 
-def _rare_levels(w: np.ndarray, m: np.ndarray, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return by how much rare levels seem to differ from each other without standing out.
+def _rare_levels(
+    sums: Sums, m: np.ndarray, u: np.ndarray, n: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether levels are many, and what rare ones seem to add without standing out.
 
-    If there are more levels than bins for so many effective rows, rare are those with less than
-    half of a bin; c_b = p_b ((m_b - m)^2 - u_b / w_b), where m is the mean of all of these.
+    Many are more than the bins for so many effective rows, rare those with less than half of a
+    bin, or than the four rows of the smallest bins; c_b = p_b ((m_b - m)^2 - u_b / w_b), where m
+    is the mean of all of these. A lone row has no noise of its own to stand out from.
     """
-    W, bins = w.sum(axis=0), np.sqrt(rows)
-    rare = (w < W / bins / 2) & ((w > 0).sum(axis=0) > bins)
-    w, u = np.where(rare, w, 0.0), np.where(rare & (w > 0), u, 0.0)
+    w, W, bins = sums.w, sums.w.sum(axis=0), np.sqrt(rows)
+    many = (w > 0).sum(axis=0) > bins
+    rare = (w > 0) & ((w < W / bins / 2) | (n < _LEAST))
+    w, u = np.where(rare, w, 0.0), np.where(rare, u, 0.0)
     mean = (w * m).sum(axis=0) / np.maximum(w.sum(axis=0), EMPTY)
     c = (w * (m - mean) ** 2 - u) / W
-    return (1 - _gate(c, 2 * ((u / W) ** 2).sum(axis=0))) * c.sum(axis=0)
+    own, noise = np.where(paired_bins(sums), (c, 2 * (u / W) ** 2), 0.0)
+    return many, c.sum(axis=0) - _gate(own, noise.sum(axis=0)) * own.sum(axis=0)
 
 
 def _gate(c: np.ndarray, noise: np.ndarray) -> np.ndarray:

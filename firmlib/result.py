@@ -58,8 +58,9 @@ class FirmResult:
         feature than at others; nan for a population.
     variance : ndarray of shape (m,)
         The estimate of Var[q_f(f(X))] = Q_f^2; from a sample it can fall below 0, where
-        the importance is 0. Of categories with many levels, rare ones count in so far as they
-        stand out from noise, and the interval reaches as far as if all did.
+        the importance is 0. Lines within bins, and categories with many levels, count times
+        1 - pvalue, rare levels in so far as they stand out from noise; the interval reaches as
+        far as if all counted.
     standardized : ndarray of shape (m,)
         Q_f / sd(s): comparable across models, between -1 and 1 up to estimation error. Its
         square is the correlation ratio, and for independent inputs the first-order Sobol index.

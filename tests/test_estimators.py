@@ -37,8 +37,11 @@ def test_binned_sample_is_the_u_statistic(seed):
     result = firm(s, f[:, None], n_bins=6)
     assert result.methods == ("binned",)
     bins = pd.qcut(f, 6, labels=False)
-    expected = u_statistic(s, bins) + gated_line(s, f, bins)
+    line = gated_line(s, f, bins)
+    expected = u_statistic(s, bins) + (1 - result.pvalues) * line
     np.testing.assert_allclose(result.variance, expected, rtol=1e-10, atol=1e-12)
+    held_back = result.estimate.unbiased - result.variance
+    np.testing.assert_allclose(held_back, result.pvalues * line, rtol=1e-10, atol=1e-12)
 
 
 def gated_line(s, f, bins):

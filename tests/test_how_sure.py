@@ -472,6 +472,17 @@ def test_bins_are_as_many_as_units_allow():
     assert bound == 6  # sqrt(40)
 
 
+def test_curves_say_what_importances_do_if_rows_share_units():
+    """Bins that share units are not merged for the test, which decides what a line counts."""
+    rng = np.random.default_rng(25)
+    unit = np.repeat(np.arange(80), 5)
+    f = rng.random(400)
+    s = np.sin(20 * np.pi * f) + rng.normal(size=80)[unit]
+    result = firm(s, f[:, None], groups=unit)
+    assert result.estimate.held_back > 1e-4
+    np.testing.assert_allclose(result.curves["x0"].variance, result.variance, rtol=1e-9)
+
+
 def test_few_units_make_intervals_wider():
     """With the degrees of freedom 2 (sum of squares)^2 / sum of fourth powers, as t quantiles."""
     rng = np.random.default_rng(23)

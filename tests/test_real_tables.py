@@ -175,23 +175,25 @@ def rare_levels_held_back(s, levels):
     n, groups = len(s), pd.Series(s - s.mean()).groupby(levels)
     table = pd.DataFrame({"w": groups.size(), "m": groups.mean(), "u": groups.var()})
     noise = ((table["w"] - 1) * table["u"]).sum() / (table["w"] - 1).sum()
-    rare = table.fillna({"u": noise})[table["w"] < np.sqrt(n) / 2]
+    rare = table.fillna({"u": noise})[table["w"] < max(np.sqrt(n) / 2, 4)]
     away = rare["m"] - np.average(rare["m"], weights=rare["w"])
     c = (rare["w"] * away**2 - rare["u"]) / n
-    t2 = c.sum() ** 2 / min((c**2).sum(), 8 * (rare["u"] ** 2).sum() / n**2)
-    return c.sum() * (1 - max(0, 1 - 2 / t2) * (c.sum() > 0))
+    own, u = c[rare["w"] > 1], rare["u"][rare["w"] > 1]
+    t2 = own.sum() ** 2 / min((own**2).sum(), 8 * (u**2).sum() / n**2)
+    return c.sum() - own.sum() * max(0, 1 - 2 / t2) * (own.sum() > 0)
 
 
-@pytest.mark.parametrize("effect", [0, 0.3, 2])
-def test_rare_levels_count_in_so_far_as_they_stand_out(effect):
+@pytest.mark.parametrize(("n", "effect"), [(40, 1), (300, 0), (300, 0.3), (300, 2)])
+def test_rare_levels_count_in_so_far_as_they_stand_out(n, effect):
     rng = np.random.default_rng(5)
     p = 1 / np.arange(1, 51)
-    k, names = rng.choice(50, 300, p=p / p.sum()), rng.permutation(50)
-    s = effect * rng.normal(size=50)[k] + rng.normal(size=300)
+    k, names = rng.choice(50, n, p=p / p.sum()), rng.permutation(50)
+    s = effect * rng.normal(size=50)[k] + rng.normal(size=n)
     result = firm(s, k[:, None], categorical=[0])
     all_of_it = firm(s, k[:, None], method="discrete")
-    held_back = rare_levels_held_back(s, k)
-    np.testing.assert_allclose(result.variance, all_of_it.variance - held_back, rtol=1e-9)
+    expected = all_of_it.variance - rare_levels_held_back(s, k)
+    np.testing.assert_allclose(result.variance, (1 - result.pvalues) * expected, rtol=1e-9)
+    held_back = result.estimate.unbiased - result.variance
     assert (held_back / all_of_it.variance < 0.1) == (effect == 2)
     renamed = firm(s, names[k][:, None], categorical=[0])
     np.testing.assert_allclose(renamed.variance, result.variance, rtol=1e-9)
