@@ -55,18 +55,30 @@ def short(values: list, most: int = 5) -> str:
 
 
 def check_number(
-    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
 ) -> float:
-    """Return `value` as a finite number between `low` (not included if `above`) and `high`."""
+    """Return `value` as a finite number from `low` to `high`, or `above` and `below` them."""
     wanted = "a finite number"
     if np.isfinite(low):
         wanted += f" above {low:g}" if above else f" from {low:g}"
     if np.isfinite(high):
-        wanted += f" to {high:g}"
+        wanted += f" and below {high:g}" if below else f" to {high:g}"
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and np.isfinite(value) and low <= value <= high) or (above and value == low):
+    inside = number and np.isfinite(value) and low <= value <= high
+    if not inside or (above and value == low) or (below and value == high):
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return float(value)
+
+
+def check_confidence_level(value: Any) -> None:
+    """Raise unless `value` lies between 0 and 1: no interval is quite sure, and none is empty."""
+    check_number("confidence_level", value, 0, 1, above=True, below=True)
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:

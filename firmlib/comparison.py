@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firmlib._checks import check_number
+from firmlib._checks import check_confidence_level
 from firmlib._paired import difference_error, differences
 from firmlib.result import FirmResult
 
@@ -55,7 +55,7 @@ def compare(
     """
     import pandas as pd
 
-    check_number("confidence_level", confidence_level, 0, 1, above=True)
+    check_confidence_level(confidence_level)
     names = [name for name in result.feature_names if name in other.feature_names]
     if not names:
         raise ValueError(f"other has the features {other.feature_names}, none of result's")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_number
+from firmlib._checks import check_confidence_level
 from firmlib._curves import ConditionalScore, Curves
 from firmlib._data import Data, describe
 from firmlib._paired import Kept
@@ -116,7 +116,7 @@ def firm(
         Divide the score by its standard deviation first; errors and intervals know that it is
         estimated.
     confidence_level : float, default 0.95
-        Of the intervals.
+        Of the intervals, above 0 and below 1.
     keep : bool, default True
         Whether the result keeps X (not a copy) and the scores, which `compare` and `ranks` need.
     n_jobs : int, default None
@@ -160,7 +160,7 @@ def firm(
     >>> firmlib.firm(labels, table, rows="population").importances
     array([0.5, 0.5])
     """
-    check_number("confidence_level", confidence_level, 0, 1, above=True)
+    check_confidence_level(confidence_level)
     if is_source(X):
         if sample_weight is not None:
             raise ValueError("sample_weight of rows that come in parts: use StreamingFirm")

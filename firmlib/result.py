@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firmlib._checks import check_number, check_option
+from firmlib._checks import check_confidence_level, check_option
 from firmlib._curves import ConditionalScore
 from firmlib._inference import Estimate
 from firmlib._paired import (
@@ -212,7 +212,7 @@ class FirmResult:
         """
         import pandas as pd
 
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         low, high = self.estimate.interval(confidence_level, len(self) if simultaneous else 1)
         index = pd.Index(self.feature_names, name="feature")
         return pd.DataFrame({"ci_low": low, "ci_high": high}, index=index)
@@ -270,7 +270,7 @@ class FirmResult:
         """
         import pandas as pd
 
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         if (a is None) != (b is None):
             raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
         if a is None or b is None:
@@ -323,7 +323,7 @@ class FirmResult:
         """
         import pandas as pd
 
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         m = len(self)
         order = np.argsort(-np.abs(self.importances), kind="stable")
         i, j, found = self._differences(order, confidence_level)
