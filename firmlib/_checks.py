@@ -19,6 +19,7 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
+    check_unmasked(name, value)
     try:
         array = np.asarray(value)
         if array.dtype.kind in "mM":
@@ -37,6 +38,16 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         raise ValueError(f"{name} is empty, got shape {array.shape}")
     check_finite(name, array)
     return array
+
+
+def check_unmasked(name: str, value: Any) -> None:
+    """Raise if some entries of a masked array are masked, before it becomes an array without."""
+    if np.ma.is_masked(value):
+        bad = np.argwhere(np.ma.getmaskarray(value))
+        raise ValueError(
+            f"{name} must not be masked, got {len(bad)} masked values, the first at "
+            f"{tuple(bad[0].tolist())}"
+        )
 
 
 def check_finite(name: str, array: np.ndarray) -> None:
