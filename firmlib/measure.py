@@ -86,7 +86,8 @@ def firm(
     n_bins : int or "auto", default "auto"
         Number of bins, and the largest number of levels that "auto" calls discrete.
     sample_weight : array of shape (n,), default None
-        By default all are 1; see `weight_type`. A row with weight 0 may hold anything.
+        By default all are 1; see `weight_type`. In a row with weight 0 features may hold
+        anything; its score must be a number all the same.
     categorical : list of columns, default None
         Columns whose numbers are names of levels, such as codes; words and the categories of a
         frame are levels anyway. Every level is a bin, and a category without order has no

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -310,7 +312,8 @@ def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.n
     if target is not None:
         check_target(target, list(classes) or np.unique(labels).tolist())
         return (labels == target).astype(float)
-    if labels.ndim == 1 and labels.dtype.kind not in "biuf":
+    numbers = labels.dtype.kind in "biuf" or all(isinstance(v, Real | Decimal) for v in labels.flat)
+    if labels.ndim == 1 and not numbers:
         seen = np.unique(labels.astype(str))[:5].tolist()
         raise ValueError(f"score holds labels such as {seen}; name the one that is meant as target")
     return labels

@@ -194,7 +194,7 @@ class StreamingFirm(Gatherer):
             Scores of these rows, or what gives them. Beside partitions of F of unknown length, of
             dask, in as many.
         sample_weight : array of shape (n,), default None
-            A weight k is the same as the row k times; by default all are 1.
+            By default all are 1; what others mean, `weight_type` says.
         groups : array of shape (n,), default None
             Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
             rows, here of units, give the errors. All rows of a unit must come in one chunk: one
