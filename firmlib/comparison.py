@@ -55,6 +55,9 @@ def compare(
     """
     import pandas as pd
 
+    for name, each in (("result", result), ("other", other)):
+        if not isinstance(each, FirmResult):
+            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult, as firm has it")
     check_confidence_level(confidence_level)
     names = [name for name in result.feature_names if name in other.feature_names]
     if not names:

@@ -181,6 +181,9 @@ class FirmResult:
     def to_json(self) -> str:
         """Return all but the rows as JSON, with the version of firmlib; see `from_json`.
 
+        Levels of a category and the target come back as they were if they are words, numbers,
+        truth values or moments; others, such as intervals, as text.
+
         Examples
         --------
         >>> import firmlib
@@ -387,6 +390,8 @@ class FirmResult:
         from firmlib._atomic import write_atomic
         from firmlib._report import page
 
+        if not isinstance(path, str | PathLike):
+            raise ValueError(f"path={path!r} must be that of a file, such as 'out.html'")
         write_atomic(Path(path), page(self, self._head(), __version__, n))
 
     def _head(self) -> str:

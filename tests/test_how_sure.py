@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.tree import DecisionTreeClassifier
 
 import firmlib
 from firmlib import StreamingFirm, firm
@@ -513,6 +514,38 @@ def test_a_result_survives_as_json(rows):
         np.testing.assert_array_equal(after.curves[name].q, before.curves[name].q)
     with pytest.raises(ValueError, match=r"text must be what FirmResult\.to_json wrote"):
         firmlib.FirmResult.from_json("{}")
+
+
+def test_targets_and_levels_survive_as_json():
+    import pandas as pd
+
+    days = pd.date_range("2026-01-01T03:04:05.000006", periods=2, tz="Europe/Berlin")
+    frame = pd.DataFrame({"day": days.tolist() * 50, "width": np.arange(100) % 4 / 4})
+    frame["day"] = frame["day"].astype("category")
+    frame["width"] = pd.cut(frame["width"], 2)
+    frame["moment"] = np.arange(100)
+    labels = np.column_stack([np.arange(100) % 2, np.arange(100) // 50])
+    model = DecisionTreeClassifier().fit(labels, labels)
+    before = firm(lambda X: X["moment"], frame)
+    after = firmlib.FirmResult.from_json(before.to_json())
+    assert after.curves["day"].t.tolist() == before.curves["day"].t.tolist()
+    assert after.curves["width"].t.tolist() == [str(t) for t in before.curves["width"].t]
+    assert after.curves["moment"].t.tolist() == before.curves["moment"].t.tolist()
+    for target in [(0, 1), None]:
+        score = model if target else labels[:, 0]
+        text = firm(score, labels, target=target).to_json()
+        assert firmlib.FirmResult.from_json(text).target == target
+
+
+def test_what_is_no_result_and_no_path_is_refused():
+    X, s = correlated(np.random.default_rng(8))
+    result = firm(s, X)
+    with pytest.raises(ValueError, match=r"^other=ndarray must be a FirmResult"):
+        firmlib.compare(result, s)
+    with pytest.raises(ValueError, match=r"^result=FirmByClass must be a FirmResult"):
+        firmlib.compare(firmlib.firm_by_class(s > 0, X), result)
+    with pytest.raises(ValueError, match=r"^path=5 must be that of a file"):
+        result.report(5)
 
 
 @pytest.mark.parametrize(
