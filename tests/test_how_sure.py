@@ -1,6 +1,8 @@
 """Weights of sampling, rows that belong together, differences and ranks, many features."""
 
+from copy import deepcopy
 from itertools import product
+from pickle import dumps, loads
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 import firmlib
-from firmlib import StreamingFirm, firm
+from firmlib import StreamingFirm, features, firm
 from firmlib._paired import differences
 
 
@@ -546,6 +548,33 @@ def test_what_is_no_result_and_no_path_is_refused():
         firmlib.compare(firmlib.firm_by_class(s > 0, X), result)
     with pytest.raises(ValueError, match=r"^path=5 must be that of a file"):
         result.report(5)
+
+
+def length(X):
+    return np.linalg.norm(X, axis=1)
+
+
+KEPT = {
+    "columns": None,
+    "names and ready values": {"a": 0, "ab": [0, 1], "values": np.arange(300) % 7},
+    "a table": np.random.default_rng(0).normal(size=(300, 2)),
+    "a function": [length, features.coordinate(3), features.product(0, 1)],
+    "built": [features.threshold(0, 1), features.literal(2, None), features.linear([1, 2, 3, 4])],
+    "pairs": features.Pairs("xor"),
+    "a stream": None,
+}
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda result: loads(dumps(result))])
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_result_is_pickled_with_all_that_it_keeps(kind, copied):
+    X, s = correlated(np.random.default_rng(32))
+    before = stream_of(X, s).result() if kind == "a stream" else firm(s, X, KEPT[kind])
+    after = copied(before)
+    assert after.to_frame().equals(before.to_frame())
+    assert after.compare().equals(before.compare())
+    name = before.feature_names[0]
+    assert after.curves[name].to_frame().equals(before.curves[name].to_frame())
 
 
 @pytest.mark.parametrize(
