@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firmlib._checks import check_confidence_level, check_option
+from firmlib._checks import check_confidence_level, check_memory, check_option
 from firmlib._curves import ConditionalScore
 from firmlib._inference import Estimate
 from firmlib._paired import (
@@ -33,6 +33,7 @@ __all__ = ["ConditionalScore", "FirmResult"]
 
 _SHOWN = 10  # features in a printed result
 _SHOWN_HTML = 20
+_TABLES = 10  # of all pairs that are there at once while they are compared
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -302,7 +303,8 @@ class FirmResult:
         """Return the best and the worst rank of each feature that the data allow.
 
         All of them hold together with this probability: a feature is ranked before another if
-        their difference stands out after Holm's correction over all pairs.
+        their difference stands out after Holm's correction over all pairs. More than some 10 000
+        features are refused: their pairs would take too much memory.
 
         Parameters
         ----------
@@ -328,6 +330,7 @@ class FirmResult:
 
         check_confidence_level(confidence_level)
         m = len(self)
+        check_memory("what ranks compare, all pairs of features,", (m, m, _TABLES))
         order = np.argsort(-np.abs(self.importances), kind="stable")
         i, j, found = self._differences(order, confidence_level)
         told = (holm(found["pvalue"]) <= 1 - confidence_level) & (found["difference"] > 0)

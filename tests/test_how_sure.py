@@ -410,6 +410,18 @@ def test_a_report_is_one_file(tmp_path, kind):
     assert [p.name for p in tmp_path.iterdir()] == ["out.html"]
 
 
+def test_too_many_features_for_ranks_are_refused_before_memory_is_taken(tmp_path, monkeypatch):
+    X = np.random.default_rng(33).normal(size=(30, 100))
+    result = firm(X[:, 0], X)
+    monkeypatch.setattr("firmlib._checks.MEMORY_LIMIT", 10**5)
+    for call in (result.ranks, lambda: result.to_frame(ranks=True)):
+        with pytest.raises(ValueError, match=r"all pairs of features, of shape \(100, 100, 10\)"):
+            call()
+    path = tmp_path / "out.html"
+    result.report(path)
+    assert "How sure the order is remains open: what ranks compare" in path.read_text()
+
+
 def test_units_whose_feature_is_constant_are_tested_in_merged_bins():
     """A trend over units stands out as it does in one row per unit, the mean of the unit."""
     rng = np.random.default_rng(21)
