@@ -19,6 +19,7 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
+    check_unmasked(name, value)
     try:
         array = np.asarray(value)
         if array.dtype.kind in "mM":
@@ -39,6 +40,16 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     return array
 
 
+def check_unmasked(name: str, value: Any) -> None:
+    """Raise if some entries of a masked array are masked, before it becomes an array without."""
+    if np.ma.is_masked(value):
+        bad = np.argwhere(np.ma.getmaskarray(value))
+        raise ValueError(
+            f"{name} must not be masked, got {len(bad)} masked values, the first at "
+            f"{tuple(bad[0].tolist())}"
+        )
+
+
 def check_finite(name: str, array: np.ndarray) -> None:
     """Raise unless all numbers are finite."""
     if not np.isfinite(array).all():
@@ -55,18 +66,30 @@ def short(values: list, most: int = 5) -> str:
 
 
 def check_number(
-    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
 ) -> float:
-    """Return `value` as a finite number between `low` (not included if `above`) and `high`."""
+    """Return `value` as a finite number from `low` to `high`, or `above` and `below` them."""
     wanted = "a finite number"
     if np.isfinite(low):
         wanted += f" above {low:g}" if above else f" from {low:g}"
     if np.isfinite(high):
-        wanted += f" to {high:g}"
+        wanted += f" and below {high:g}" if below else f" to {high:g}"
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and np.isfinite(value) and low <= value <= high) or (above and value == low):
+    inside = number and np.isfinite(value) and low <= value <= high
+    if not inside or (above and value == low) or (below and value == high):
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return float(value)
+
+
+def check_confidence_level(value: Any) -> None:
+    """Raise unless `value` lies between 0 and 1: no interval is quite sure, and none is empty."""
+    check_number("confidence_level", value, 0, 1, above=True, below=True)
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:

@@ -9,7 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_memory, check_n_bins, check_option, check_weights
+from firmlib._checks import (
+    check_memory,
+    check_n_bins,
+    check_option,
+    check_unmasked,
+    check_weights,
+)
 from firmlib._columns import Column, check_present
 from firmlib._given import estimate_given
 from firmlib._interaction import estimate_interactions
@@ -339,6 +345,7 @@ def units(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels of units, and the number of that of each row that has a weight."""
     table.check_rows("groups", groups)
+    check_unmasked("groups", groups)
     labels = np.asarray(groups)
     if labels.shape != (table.n,):
         raise ValueError(f"groups has shape {labels.shape}, expected {(table.n,)}: a label per row")

@@ -23,7 +23,7 @@ def _compiled() -> Any:
         from numba.core import config
 
         from firmlib import _compiled
-    except ImportError:
+    except (ImportError, OSError, RuntimeError):  # not there, or machine code cannot be kept
         return None
     settings: Any = config
     return None if settings.DISABLE_JIT else _compiled  # as Python they would take for ever

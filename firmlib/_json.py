@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from dataclasses import fields
 from typing import Any
@@ -25,16 +26,27 @@ def dumps(result: Any, version: str) -> str:
 def loads(text: str, result: type, curve: type) -> Any:
     """Return the result that `dumps` wrote."""
     try:
-        values = json.loads(text)
+        values = json.loads(text, object_hook=_moment)
         values.pop("firmlib")
         estimate = Estimate(**{k: _array(v) for k, v in values.pop("estimate").items()})
         curves = {k: curve(**_curve(v)) for k, v in values.pop("curves").items()}
         for name in ("methods", "kinds", "feature_names", "given"):
             values[name] = tuple(values.get(name, ()))
+        if isinstance(values.get("target"), list):  # of several outputs, (output, class)
+            values["target"] = tuple(values["target"])
         values = {k: _array(v) if isinstance(v, list) else v for k, v in values.items()}
         return result(**values, estimate=estimate, curves=curves)
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"text must be what FirmResult.to_json wrote: {error!r}") from error
+
+
+def _moment(values: dict[str, Any]) -> Any:
+    """Return the moment that an object stands for, or the object."""
+    if values.keys() != {"moment"} or not isinstance(values["moment"], str):
+        return values
+    import pandas as pd
+
+    return pd.Timestamp(values["moment"])
 
 
 def _curve(values: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +71,8 @@ def _plain(value: Any) -> Any:
         return [None if np.isnat(v) else int(v.astype("int64")) for v in value.astype(value.dtype)]
     if isinstance(value, np.ndarray | list | tuple):
         return [_plain(v) for v in (value.tolist() if isinstance(value, np.ndarray) else value)]
+    if isinstance(value, datetime.datetime):
+        return {"moment": value.isoformat()}
     if isinstance(value, np.generic):
         return _plain(value.item())
     if isinstance(value, float) and not np.isfinite(value):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from firmlib._checks import short
-from firmlib._columns import read
+from firmlib._columns import Column, read
 from firmlib._table import Table, is_sparse
 from firmlib.features import Feature, Group, Values, called
 
@@ -123,7 +124,7 @@ def _of_entry(name: str, f: Any, table: Table) -> Values:
         return Group(tuple(table.place(j) for j in f)).of
     table.check_rows(f"feature {name!r}", f)
     values = read(f"feature {name!r}", f, table.n, table.keep)
-    return lambda table: values
+    return partial(_ready, values)
 
 
 def _of_item(f: Any, table: Table) -> tuple[str, Values]:
@@ -138,8 +139,16 @@ def _of_item(f: Any, table: Table) -> tuple[str, Values]:
 def _of_callable(name: str, f: Callable) -> Values:
     if isinstance(f, Group | Feature):  # sees the table, whose names are known already
         return f.of
-    return lambda table: called(name, f, table)
+    return partial(called, name, f)
 
 
 def _column(j: int, own: Table | None = None) -> Values:
-    return lambda table: (table if own is None else own).column(j)
+    return partial(_column_of, own, j)  # results keep it, and are pickled
+
+
+def _column_of(own: Table | None, j: int, table: Table) -> Column:
+    return (table if own is None else own).column(j)
+
+
+def _ready(values: Column, table: Table) -> Column:
+    return values

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firmlib._checks import check_number
+from firmlib._checks import check_confidence_level
 from firmlib._data import Data
 from firmlib._paired import Kept, correlation, difference_error, differences, known
 from firmlib.result import FirmResult
@@ -57,7 +57,10 @@ def compare(
     """
     import pandas as pd
 
-    check_number("confidence_level", confidence_level, 0, 1, above=True)
+    for name, each in (("result", result), ("other", other)):
+        if not isinstance(each, FirmResult):
+            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult, as firm has it")
+    check_confidence_level(confidence_level)
     names = [name for name in result.feature_names if name in other.feature_names]
     if not names:
         raise ValueError(f"other has the features {other.feature_names}, none of result's")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_integer, check_memory, check_number
+from firmlib._checks import check_confidence_level, check_integer, check_memory, check_number
 from firmlib._columns import Scale
 from firmlib._conjunctions import Conjunctions
 from firmlib._data import Data, check_weight_type
@@ -114,7 +114,7 @@ def search(
     check_integer("cuts", cuts, 1)
     check_integer("min_rows", min_rows, 2)
     check_number("distinct", distinct, 0, 1, above=True)
-    check_number("confidence_level", confidence_level, 0, 1, above=True)
+    check_confidence_level(confidence_level)
     data = Data.of(
         score,
         X,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from firmlib import _drawing as drawing
 from firmlib._checks import check_integer, check_option
-from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, plain
 from firmlib.measure import conditional_expected_score, firm
 from firmlib.result import ConditionalScore, FirmResult
 
@@ -95,7 +95,7 @@ class FirmDisplay:
         target = "" if self.result.target is None else f" of {self.result.target}"
         score = "" if self.result.response == "values" else f" for {self.result.response}{target}"
         given = f" given {', '.join(self.result.given)}" if self.result.given else ""
-        ax.set_xlabel(f"importance $Q_f${score}{given}")
+        ax.set_xlabel(f"importance $Q_f${plain(score + given)}")
         if ranks:
             beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.1, sharey=ax)
             _draw_brackets(beside, table)
@@ -114,10 +114,11 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, level: float) -> set[str]:
     rises, falls, neither = _DIRECTIONS
     nominal = table["kind"].isin(["nominal", "group"]).to_numpy()
     directions = np.where(nominal, neither, np.where(Q < 0, falls, rises))
-    ax.barh(table.index, Q, color=[_DIRECTIONS[d] for d in directions], height=0.7)
+    names = [plain(name) for name in table.index]
+    ax.barh(names, Q, color=[_DIRECTIONS[d] for d in directions], height=0.7)
     if (high > low).any():
         error = np.maximum([Q - low, high - Q], 0)
-        ax.errorbar(Q, table.index, xerr=error, fmt="none", ecolor="black", elinewidth=1)
+        ax.errorbar(Q, names, xerr=error, fmt="none", ecolor="black", elinewidth=1)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(y=0.5 / len(table))
     return {*directions, *[f"{100 * level:g} % interval"] * bool((high > low).any())}
@@ -176,7 +177,7 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     seen = set()
     for ax, (target, result) in zip(axes.flat, results.items(), strict=False):
         seen |= _draw_bars(ax, result.to_frame().loc[names], result.confidence_level)
-        ax.set_title(str(target), fontsize="medium")
+        ax.set_title(plain(target), fontsize="medium")
     for ax in axes.flat[len(results) - columns : len(results)]:
         ax.tick_params(labelbottom=True)
     for ax in axes.flat[len(results) :]:
@@ -213,7 +214,7 @@ class ConditionalScoreDisplay:
         """Display the curve of the feature `name` of a `result`."""
         if name not in result.curves:
             raise ValueError(f"name={name!r} is unknown; expected one of {result.feature_names}")
-        return cls(result.curves[name], name)
+        return cls(result.curves[name], plain(name))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
@@ -229,7 +230,7 @@ class ConditionalScoreDisplay:
         """
         name = f"x{feature}" if isinstance(feature, int) else getattr(feature, "__name__", feature)
         curve = conditional_expected_score(estimator, X, feature, **options)
-        return cls(curve, name if isinstance(name, str) else "feature value $t$")
+        return cls(curve, plain(name) if isinstance(name, str) else "feature value $t$")
 
     def plot(self, ax: Axes | None = None, *, points: int | None = None) -> Self:
         """Draw the curve into `ax`, by default into a new figure.

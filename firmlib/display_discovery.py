@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from firmlib._checks import check_integer
+from firmlib._drawing import plain
 from firmlib.display import BLUE, GREY, ORANGE, RED, plt
 from firmlib.result import FirmResult
 
@@ -42,7 +43,7 @@ class RulesDisplay:
         table = self.result.to_frame().head(check_integer("n", n, 1)).iloc[::-1]
         signed, found = table["importance"].to_numpy(), table["searched"].abs()
         low, high = np.sort(table[["ci_low", "ci_high"]].abs().to_numpy(), axis=1).T
-        labels = [name.replace(" ∧ ", "\n∧ ") for name in table.index]
+        labels = [plain(name).replace(" ∧ ", "\n∧ ") for name in table.index]
         if ax is None:
             lines = sum(1.4 + label.count("\n") for label in labels)
             ax = plt.subplots(figsize=(6.5, 1 + 0.2 * lines), layout="constrained")[1]
@@ -111,8 +112,9 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
             b[told], a[told], "o", mfc="none", mec=RED, mew=1.5, markersize=min(80 / len(names), 12)
         )
     small = "small" if len(names) < 15 else "x-small"
-    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=small)
-    ax.set_yticks(range(len(names)), names, fontsize=small)
+    labels = [plain(name) for name in names]
+    ax.set_xticks(range(len(names)), labels, rotation=90, fontsize=small)
+    ax.set_yticks(range(len(names)), labels, fontsize=small)
     ring = "\n(ring: p < 0.05 after Holm)" if told.any() else ""
     ax.figure.colorbar(image, ax=ax, label=f"interaction, in units of the score{ring}")
     return ax

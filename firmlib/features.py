@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from itertools import product as cartesian
 from typing import Any
@@ -41,7 +42,7 @@ _MOMENTS = (str, datetime.date, datetime.time, datetime.timedelta, np.datetime64
 
 
 class Feature:
-    """A function of the columns of a table, with a name."""
+    """A function of the columns of a table, with a name; pickled if the function can be."""
 
     def __init__(self, name: str, function: Callable[[Table], Column | np.ndarray]) -> None:
         self.__name__, self._function = name, function
@@ -84,7 +85,7 @@ def coordinate(j: Place) -> Feature:
     >>> coordinate(1)(np.array([[1, 2], [3, 4]]))
     array([2., 4.])
     """
-    return Feature(_label(j), lambda table: table.column(j))
+    return Feature(_label(j), partial(Table.column, j=j))
 
 
 def product(*js: Place) -> Feature:
@@ -125,15 +126,7 @@ def threshold(j: Place, tau: Any) -> Feature:
     """
     if not isinstance(tau, _MOMENTS):
         check_number("tau", tau)
-
-    def above(table: Table) -> np.ndarray:
-        x = coordinate(j).numbers(table)
-        least = table.column(j).scale.number("tau", tau)
-        if np.isnan(least):
-            raise ValueError(f"tau={tau!r} is no level of column {j!r}")
-        return np.where(np.isnan(x), np.nan, x > least)
-
-    return Feature(f"{_label(j)}>{_written(tau)}", above)
+    return Feature(f"{_label(j)}>{_written(tau)}", partial(_above, j, tau))
 
 
 def literal(j: Place, value: Level) -> Feature:
@@ -212,28 +205,41 @@ def linear(a: ArrayLike) -> Feature:
     array([-1., -2.])
     """
     a = check_array("a", a, 1)
+    name = f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]"
+    return Feature(name, partial(_along, a))
 
-    def along(table: Table) -> np.ndarray:
-        if table.width != len(a):
-            raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
-        if is_sparse(table.data):
-            return read("X @ a", table.data @ a, table.n, table.keep).values
-        return np.column_stack([coordinate(j).numbers(table) for j in range(len(a))]) @ a
 
-    return Feature(f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]", along)
+def _above(j: Place, tau: Any, table: Table) -> np.ndarray:
+    x = coordinate(j).numbers(table)
+    least = table.column(j).scale.number("tau", tau)
+    if np.isnan(least):
+        raise ValueError(f"tau={tau!r} is no level of column {j!r}")
+    return np.where(np.isnan(x), np.nan, x > least)
+
+
+def _along(a: np.ndarray, table: Table) -> np.ndarray:
+    if table.width != len(a):
+        raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
+    if is_sparse(table.data):
+        return read("X @ a", table.data @ a, table.n, table.keep).values
+    return np.column_stack([coordinate(j).numbers(table) for j in range(len(a))]) @ a
 
 
 def _product(fs: Sequence[Feature]) -> Feature:
-    return Feature(
-        "·".join(f.__name__ for f in fs), lambda t: np.prod([f.numbers(t) for f in fs], axis=0)
-    )
+    return Feature("·".join(f.__name__ for f in fs), partial(_multiplied, fs))
+
+
+def _multiplied(fs: Sequence[Feature], table: Table) -> np.ndarray:
+    return np.prod([f.numbers(table) for f in fs], axis=0)
 
 
 def _conjunction(values: Sequence[tuple[Feature, Level]]) -> Feature:
-    return Feature(
-        " ∧ ".join(f"{f.__name__}={_written(value)}" for f, value in values),
-        lambda t: np.all([_is(f, value, t) for f, value in values], axis=0).astype(float),
-    )
+    name = " ∧ ".join(f"{f.__name__}={_written(value)}" for f, value in values)
+    return Feature(name, partial(_all_hold, values))
+
+
+def _all_hold(values: Sequence[tuple[Feature, Level]], table: Table) -> np.ndarray:
+    return np.all([_is(f, value, table) for f, value in values], axis=0).astype(float)
 
 
 def _is(f: Feature, value: Level, table: Table) -> np.ndarray:
@@ -251,10 +257,11 @@ def _is(f: Feature, value: Level, table: Table) -> np.ndarray:
 
 def _xor(fs: Sequence[Feature]) -> Feature:
     f, g = fs
-    return Feature(
-        f"{f.__name__} ⊕ {g.__name__}",
-        lambda t: (f.numbers(t) != g.numbers(t)).astype(float),
-    )
+    return Feature(f"{f.__name__} ⊕ {g.__name__}", partial(_differ, f, g))
+
+
+def _differ(f: Feature, g: Feature, table: Table) -> np.ndarray:
+    return (f.numbers(table) != g.numbers(table)).astype(float)
 
 
 def _written(value: Level) -> str:
@@ -377,12 +384,12 @@ def two_values(name: str, values: np.ndarray) -> tuple[float, float]:
 
 def _column_of(table: Table, j: Place) -> Feature:
     place = table.place(j)
-    return Feature(table.names[place], lambda table: table.column(place))
+    return Feature(table.names[place], partial(Table.column, j=place))
 
 
 def _wrapped(f: Callable) -> Feature:
     name = getattr(f, "__name__", repr(f))
-    return Feature(name, lambda table: called(name, f, table))
+    return Feature(name, partial(called, name, f))
 
 
 def called(name: str, f: Callable, table: Table) -> Column:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_number
+from firmlib._checks import check_confidence_level
 from firmlib._curves import ConditionalScore, Curves
 from firmlib._data import Data, describe
 from firmlib._paired import Kept
@@ -86,7 +86,8 @@ def firm(
     n_bins : int or "auto", default "auto"
         Number of bins, and the largest number of levels that "auto" calls discrete.
     sample_weight : array of shape (n,), default None
-        By default all are 1; see `weight_type`. A row with weight 0 may hold anything.
+        By default all are 1; see `weight_type`. In a row with weight 0 features may hold
+        anything; its score must be a number all the same.
     categorical : list of columns, default None
         Columns whose numbers are names of levels, such as codes; words and the categories of a
         frame are levels anyway. Every level is a bin, and a category without order has no
@@ -116,7 +117,7 @@ def firm(
         Divide the score by its standard deviation first; errors and intervals know that it is
         estimated.
     confidence_level : float, default 0.95
-        Of the intervals.
+        Of the intervals, above 0 and below 1.
     keep : bool, default True
         Whether the result keeps X (not a copy) and the scores, which `compare` and `ranks` need.
     n_jobs : int, default None
@@ -160,7 +161,7 @@ def firm(
     >>> firmlib.firm(labels, table, rows="population").importances
     array([0.5, 0.5])
     """
-    check_number("confidence_level", confidence_level, 0, 1, above=True)
+    check_confidence_level(confidence_level)
     if is_source(X):
         if sample_weight is not None:
             raise ValueError("sample_weight of rows that come in parts: use StreamingFirm")

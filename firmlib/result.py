@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firmlib._checks import check_number, check_option
+from firmlib._checks import check_confidence_level, check_memory, check_option
 from firmlib._curves import ConditionalScore
 from firmlib._inference import Estimate
 from firmlib._paired import (
@@ -35,6 +35,7 @@ __all__ = ["ConditionalScore", "FirmResult"]
 
 _SHOWN = 10  # features in a printed result
 _SHOWN_HTML = 20
+_TABLES = 16  # of all pairs that are there at once while they are compared
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -184,6 +185,9 @@ class FirmResult:
     def to_json(self) -> str:
         """Return all but the rows as JSON, with the version of firmlib; see `from_json`.
 
+        Levels of a category and the target come back as they were if they are words, numbers,
+        truth values or moments; others, such as intervals, as text.
+
         Examples
         --------
         >>> import firmlib
@@ -215,7 +219,7 @@ class FirmResult:
         """
         import pandas as pd
 
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         low, high = self.estimate.interval(confidence_level, len(self) if simultaneous else 1)
         index = pd.Index(self.feature_names, name="feature")
         return pd.DataFrame({"ci_low": low, "ci_high": high}, index=index)
@@ -273,7 +277,7 @@ class FirmResult:
         """
         import pandas as pd
 
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         if (a is None) != (b is None):
             raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
         if a is None or b is None:
@@ -291,9 +295,11 @@ class FirmResult:
         self, places: np.ndarray, level: float
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """Return all pairs of some features and what is known of their differences."""
+        m = len(places)
+        check_memory("what is compared, all pairs of features,", (m, m, _TABLES))
         psi, vv = self.influences(places.tolist())
         gram, each = psi.T @ psi, known(self.estimate, level)[:, places]
-        i, j = np.triu_indices(len(places), 1)
+        i, j = np.triu_indices(m, 1)
         squares = np.maximum(gram[i, i] + gram[j, j] - 2 * gram[i, j], 0)
         error, df = difference_error(squares, vv[i] + vv[j]), self.kept.df  # type: ignore[union-attr]
         r = correlation(squares, gram[i, i], gram[j, j])
@@ -303,7 +309,8 @@ class FirmResult:
         """Return the best and the worst rank of each feature that the data allow.
 
         All of them hold together with this probability: a feature is ranked before another if
-        their difference stands out after Holm's correction over all pairs.
+        their difference stands out after Holm's correction over all pairs. More than some 10 000
+        features are refused: their pairs would take too much memory.
 
         Parameters
         ----------
@@ -327,7 +334,7 @@ class FirmResult:
         """
         import pandas as pd
 
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         m = len(self)
         order = np.argsort(-np.abs(self.importances), kind="stable")
         i, j, found = self._differences(order, confidence_level)
@@ -391,6 +398,8 @@ class FirmResult:
         from firmlib._atomic import write_atomic
         from firmlib._report import page
 
+        if not isinstance(path, str | PathLike):
+            raise ValueError(f"path={path!r} must be that of a file, such as 'out.html'")
         write_atomic(Path(path), page(self, self._head(), __version__, n))
 
     def _head(self) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_array, check_option, short
+from firmlib._checks import check_array, check_option, check_unmasked, short
 from firmlib._table import Table
 
 __all__ = ["as_score", "class_scores"]
@@ -106,6 +108,7 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
         method = "callable" if callable(score) else "values"
         table.check_rows("score", score)
         answer: Any = score(table.data) if callable(score) else score
+        check_unmasked("score", answer)
         values = np.asarray(answer)
         if values.ndim == 2:
             names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
@@ -150,6 +153,7 @@ def respond(
         if target is not None:
             raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
         answer: Any = score(table.data)
+        check_unmasked("score", answer)
         response = Response(answer, "callable")
     elif hasattr(score, "fit"):
         raise ValueError(
@@ -158,6 +162,7 @@ def respond(
         )
     else:
         table.check_rows("score", score)
+        check_unmasked("score", score)
         response = Response(_label_score(score, target), "values", target)
     values = response.values
     if np.ndim(values) == 2 and np.shape(values)[1] == 1 and response.method != "values":
@@ -307,7 +312,8 @@ def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.n
     if target is not None:
         check_target(target, list(classes) or np.unique(labels).tolist())
         return (labels == target).astype(float)
-    if labels.ndim == 1 and labels.dtype.kind not in "biuf":
+    numbers = labels.dtype.kind in "biuf" or all(isinstance(v, Real | Decimal) for v in labels.flat)
+    if labels.ndim == 1 and not numbers:
         seen = np.unique(labels.astype(str))[:5].tolist()
         raise ValueError(f"score holds labels such as {seen}; name the one that is meant as target")
     return labels

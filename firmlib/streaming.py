@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from firmlib._bins import Bins
 from firmlib._checks import (
     check_array,
+    check_confidence_level,
     check_integer,
     check_n_bins,
-    check_number,
     check_option,
 )
 from firmlib._columns import Column, check_present
@@ -152,7 +152,7 @@ class StreamingFirm(Gatherer):
     ) -> None:
         check_n_bins(n_bins)
         check_option("method", method, METHODS)
-        check_number("confidence_level", confidence_level, 0, 1, above=True)
+        check_confidence_level(confidence_level)
         check_integer("first_rows", first_rows, 2)
         check_option("weight_type", weight_type, WEIGHT_TYPES)
         self.weight_type = weight_type
@@ -194,7 +194,7 @@ class StreamingFirm(Gatherer):
             Scores of these rows, or what gives them. Beside partitions of F of unknown length, of
             dask, in as many.
         sample_weight : array of shape (n,), default None
-            A weight k is the same as the row k times; by default all are 1.
+            By default all are 1; what others mean, `weight_type` says.
         groups : array of shape (n,), default None
             Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
             rows, here of units, give the errors. All rows of a unit must come in one chunk: one

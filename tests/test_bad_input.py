@@ -13,7 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
-from firmlib import binary, conditional_expected_score, features, firm, normal
+from firmlib import (
+    StreamingFirm,
+    binary,
+    conditional_expected_score,
+    features,
+    firm,
+    firm_by_class,
+    normal,
+)
 from firmlib.expansion import KernelExpansion, gradient
 from firmlib.scores import as_score
 
@@ -24,6 +32,7 @@ LABELS = (S > 0).astype(int)
 THREE = np.digitize(S, [-1, 1])
 B = np.array([[-1, 1], [1, 1], [1, -1], [1, 1]])
 ONES = np.ones(20)
+MASKED = np.ma.array(S, mask=np.isin(np.arange(20), [3, 7]))
 
 
 def gaussian(centers):
@@ -50,6 +59,18 @@ SCORES = {
         lambda: firm(changed(S, [1, 2], np.inf), X),
         r"^score must be finite, got 2 NaN or inf, the first inf at \(1,\)",
     ),
+    **{
+        f"masked {name}": (call, f"^{name.split()[0]} must not be masked, got 2 masked values")
+        for name, call in {
+            "score": lambda: firm(MASKED, X),
+            "score of labels": lambda: firm(MASKED > 0, X, target=True),
+            "score of a callable": lambda: firm(lambda X: MASKED[:, None], X),
+            "score of classes": lambda: firm_by_class(np.ma.column_stack([S, MASKED]), X),
+            "s of a stream": lambda: StreamingFirm().partial_fit(X, MASKED),
+            "sample_weight": lambda: firm(S, X, sample_weight=abs(MASKED)),
+            "groups": lambda: firm(S, X, groups=MASKED),
+        }.items()
+    },
     "score of a callable nan": (lambda: firm(lambda X: S * np.nan, X), "^score must be finite"),
     "score short": (lambda: firm(S[:-1], X), r"^score has shape \(19,\), expected \(20,\)"),
     "score 2-d": (lambda: firm(X, X), r"^score must have 1 axes, got shape \(20, 3\)"),

@@ -33,6 +33,30 @@ def test_every_mark_of_the_bars_is_in_a_legend():
     assert by_class.texts[-1].get_text() == "95 % interval"
 
 
+def test_names_are_no_formulas(tmp_path):
+    names, levels = ["price_$_per_$kg", "$^", "level"], np.array(["a_$_$", "b"])
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(200, 3)), columns=names)
+    s = X["$^"] * X["price_$_per_$kg"] + X["$^"]
+    X["level"] = levels[(s > 0).astype(int)]
+    result = firmlib.firm(s, X)
+    result.report(tmp_path / "out.html")
+    drawn = [
+        result.plot(ranks=True).figure_,
+        result.plot_curves(),
+        firmlib.ConditionalScoreDisplay.from_estimator(s, X, "price_$_per_$kg").plot().figure_,
+        firmlib.firm_by_class(X["level"], X).plot(),
+        firmlib.firm(lambda X: s, X, given="$^").plot().figure_,
+        firmlib.search(s, X, n=3).plot().figure_,
+        firmlib.plot_interactions(firmlib.firm(s, X, firmlib.features.Pairs("interaction"))).figure,
+    ]
+    for figure in drawn:
+        with plt.rc_context({"svg.fonttype": "none"}):
+            figure.savefig(tmp_path / "out.svg")
+        text = (tmp_path / "out.svg").read_text(encoding="utf-8")
+        assert "$" in text.replace(r"\$", "")
+
+
 def test_bars_are_the_importances_the_largest_on_top():
     drawn = RESULT.plot()
     widths = [bar.get_width() for bar in drawn.ax_.patches]

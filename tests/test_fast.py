@@ -1,7 +1,10 @@
 """Compiled loops give the numbers of NumPy, and are not needed."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -174,6 +177,26 @@ def test_numpy_serves_where_numba_may_not_compile(monkeypatch):
     config = pytest.importorskip("numba").config
     monkeypatch.setattr(config, "DISABLE_JIT", 1)
     assert _fast._compiled.__wrapped__() is None
+
+
+def test_numpy_serves_where_machine_code_cannot_be_kept(tmp_path):
+    """As in a container, where neither the package nor a home can be written."""
+    package = tmp_path / "firmlib"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(firmlib.__file__).parent, package, ignore=ignore)
+    (package / "__pycache__").touch()
+    code = (
+        "import numpy as np, firmlib\n"
+        "from firmlib import _fast\n"
+        "_fast.LEAST = 0\n"
+        "X = np.random.default_rng(0).normal(size=(5000, 2))\n"
+        "print(firmlib.firm(X[:, 0], X).importances[0].round(1), firmlib.__file__)"
+    )
+    nowhere = {"HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")} | nowhere
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True}
+    run = subprocess.run([sys.executable, "-c", code], **options)
+    assert run.stdout.decode().split() == ["1.0", str(package / "__init__.py")], run.stderr.decode()
 
 
 def test_numba_is_loaded_for_many_values_alone():

@@ -1,6 +1,8 @@
 """Weights of sampling, rows that belong together, differences and ranks, many features."""
 
+from copy import deepcopy
 from itertools import product
+from pickle import dumps, loads
 
 import numpy as np
 import pandas as pd
@@ -8,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.tree import DecisionTreeClassifier
 
 import firmlib
-from firmlib import StreamingFirm, firm
+from firmlib import StreamingFirm, features, firm
 from firmlib._inference import Estimate
 from firmlib._paired import differences, known
 
@@ -452,6 +455,18 @@ def test_a_report_is_one_file(tmp_path, kind):
     assert [p.name for p in tmp_path.iterdir()] == ["out.html"]
 
 
+def test_too_many_features_for_ranks_are_refused_before_memory_is_taken(tmp_path, monkeypatch):
+    X = np.random.default_rng(33).normal(size=(30, 100))
+    result = firm(X[:, 0], X)
+    monkeypatch.setattr("firmlib._checks.MEMORY_LIMIT", 10**5)
+    for call in (result.ranks, lambda: result.to_frame(ranks=True)):
+        with pytest.raises(ValueError, match=r"all pairs of features, of shape \(100, 100, 16\)"):
+            call()
+    path = tmp_path / "out.html"
+    result.report(path)
+    assert "How sure the order is remains open: what ranks compare" in path.read_text()
+
+
 def test_units_whose_feature_is_constant_are_tested_in_merged_bins():
     """A trend over units stands out as it does in one row per unit, the mean of the unit."""
     rng = np.random.default_rng(21)
@@ -569,6 +584,65 @@ def test_a_result_survives_as_json(rows):
         np.testing.assert_array_equal(after.curves[name].q, before.curves[name].q)
     with pytest.raises(ValueError, match=r"text must be what FirmResult\.to_json wrote"):
         firmlib.FirmResult.from_json("{}")
+
+
+def test_targets_and_levels_survive_as_json():
+    import pandas as pd
+
+    days = pd.date_range("2026-01-01T03:04:05.000006", periods=2, tz="Europe/Berlin")
+    frame = pd.DataFrame({"day": days.tolist() * 50, "width": np.arange(100) % 4 / 4})
+    frame["day"] = frame["day"].astype("category")
+    frame["width"] = pd.cut(frame["width"], 2)
+    frame["moment"] = np.arange(100)
+    labels = np.column_stack([np.arange(100) % 2, np.arange(100) // 50])
+    model = DecisionTreeClassifier().fit(labels, labels)
+    before = firm(lambda X: X["moment"], frame)
+    after = firmlib.FirmResult.from_json(before.to_json())
+    assert after.curves["day"].t.tolist() == before.curves["day"].t.tolist()
+    assert after.curves["width"].t.tolist() == [str(t) for t in before.curves["width"].t]
+    assert after.curves["moment"].t.tolist() == before.curves["moment"].t.tolist()
+    for target in [(0, 1), None]:
+        score = model if target else labels[:, 0]
+        text = firm(score, labels, target=target).to_json()
+        assert firmlib.FirmResult.from_json(text).target == target
+
+
+def test_what_is_no_result_and_no_path_is_refused():
+    X, s = correlated(np.random.default_rng(8))
+    result = firm(s, X)
+    with pytest.raises(ValueError, match=r"^other=ndarray must be a FirmResult"):
+        firmlib.compare(result, s)
+    with pytest.raises(ValueError, match=r"^result=FirmByClass must be a FirmResult"):
+        firmlib.compare(firmlib.firm_by_class(s > 0, X), result)
+    with pytest.raises(ValueError, match=r"^path=5 must be that of a file"):
+        result.report(5)
+
+
+def length(X):
+    return np.linalg.norm(X, axis=1)
+
+
+KEPT = {
+    "columns": None,
+    "names and ready values": {"a": 0, "ab": [0, 1], "values": np.arange(300) % 7},
+    "a table": np.random.default_rng(0).normal(size=(300, 2)),
+    "a function": [length, features.coordinate(3), features.product(0, 1)],
+    "built": [features.threshold(0, 1), features.literal(2, None), features.linear([1, 2, 3, 4])],
+    "pairs": features.Pairs("xor"),
+    "a stream": None,
+}
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda result: loads(dumps(result))])
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_result_is_pickled_with_all_that_it_keeps(kind, copied):
+    X, s = correlated(np.random.default_rng(32))
+    before = stream_of(X, s).result() if kind == "a stream" else firm(s, X, KEPT[kind])
+    after = copied(before)
+    assert after.to_frame().equals(before.to_frame())
+    assert after.compare().equals(before.compare())
+    name = before.feature_names[0]
+    assert after.curves[name].to_frame().equals(before.curves[name].to_frame())
 
 
 @pytest.mark.parametrize(

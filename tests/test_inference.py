@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from firmlib import firm
+from firmlib import StreamingFirm, compare, firm, search
 from firmlib._inference import brown_forsythe, cauchy
 
 
@@ -160,10 +160,22 @@ def test_a_score_that_is_a_function_of_the_levels_has_no_noise():
     assert result.ci_low[0] < result.importances[0] < result.ci_high[0]  # p_b is estimated
 
 
-@pytest.mark.parametrize("level", [0, 1.5, np.nan, "95"])
+@pytest.mark.parametrize("level", [0, 1, 1.5, np.nan, "95"])
 def test_confidence_level_is_checked(level):
-    with pytest.raises(ValueError, match="confidence_level must be a finite number above 0 to 1"):
-        firm([0, 1, 2, 3], np.eye(4), confidence_level=level)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    result = firm(X[:, 0], X)
+    calls = [
+        lambda: firm(X[:, 0], X, confidence_level=level),
+        lambda: StreamingFirm(confidence_level=level),
+        lambda: search(X[:, 0], X, confidence_level=level),
+        lambda: compare(result, result, confidence_level=level),
+        lambda: result.compare(confidence_level=level),
+        lambda: result.intervals(level),
+        lambda: result.ranks(level),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^confidence_level must be .* above 0 and below 1"):
+            call()
 
 
 def test_curve_errors_are_those_of_means():

@@ -1,5 +1,6 @@
 """Scores: what an estimator, a callable or a vector is asked, and exact gradients."""
 
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -140,7 +141,18 @@ def test_callable():
     np.testing.assert_array_equal(as_score(lambda X: X @ [1, 2, 3], X), X @ [1, 2, 3])
 
 
-@pytest.mark.parametrize("values", [y, y.tolist(), pd.Series(y), pl.Series(y), labels, labels > 0])
+@pytest.mark.parametrize(
+    "values",
+    [
+        y,
+        y.tolist(),
+        pd.Series(y),
+        pl.Series(y),
+        labels,
+        labels > 0,
+        np.array([Decimal(1), 2, 2.5, True, np.float32(3)] * 12, dtype=object),
+    ],
+)
 def test_arrays_and_numeric_labels_are_scores(values):
     np.testing.assert_array_equal(as_score(values, X), np.asarray(values, dtype=float))
 

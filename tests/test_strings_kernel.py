@@ -1,5 +1,8 @@
 """The kernel against the loops of its definition, its invariances, and K·v against K."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from conftest import kernel_by_definition
@@ -183,6 +186,12 @@ BAD = {
     "X empty": ({"X": []}, r"^X is empty"),
     "X uneven": ({"X": ["ACGT", "ACG"]}, r"^X\[1\] has length 3, but X\[0\] has length 4"),
 }
+
+
+def test_the_operator_is_pickled():
+    operator, v = WDSOperator(SEQS, degree=2, shift=1), np.arange(len(SEQS))
+    for other in (pickle.loads(pickle.dumps(operator)), copy.deepcopy(operator)):
+        np.testing.assert_array_equal(other @ v, operator @ v)
 
 
 @pytest.mark.parametrize("function", [wds_kernel, wds_diagonal, WDSOperator])

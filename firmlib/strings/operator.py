@@ -1,6 +1,7 @@
 """The weighted degree kernel with shifts as an operator: K·v in linear time, without K."""
 
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,6 +125,12 @@ class WDSOperator:
             words, position = words[level.first] // size, position[level.first]
             if d - 1 == short:
                 level.prefix = position * size**short + _backwards(words, short, size)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_alone"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state | {"_alone": Lock()}  # which cannot be pickled
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
         """K v."""
