@@ -459,12 +459,12 @@ def test_too_many_features_for_ranks_are_refused_before_memory_is_taken(tmp_path
     X = np.random.default_rng(33).normal(size=(30, 100))
     result = firm(X[:, 0], X)
     monkeypatch.setattr("firmlib._checks.MEMORY_LIMIT", 10**5)
-    for call in (result.ranks, lambda: result.to_frame(ranks=True)):
+    for call in (result.ranks, result.compare, lambda: result.to_frame(ranks=True)):
         with pytest.raises(ValueError, match=r"all pairs of features, of shape \(100, 100, 16\)"):
             call()
     path = tmp_path / "out.html"
     result.report(path)
-    assert "How sure the order is remains open: what ranks compare" in path.read_text()
+    assert "How sure the order is remains open: what is compared" in path.read_text()
 
 
 def test_units_whose_feature_is_constant_are_tested_in_merged_bins():
