@@ -54,9 +54,10 @@ def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
     signal = float(w @ m**2)
     if rows == "population":
         return {"variance": signal / W, "error": 0.0}, np.nan
-    _, wwr, wwrr = sums.pairs
-    mean = sums.wr / np.maximum(w, EMPTY)
-    _, u, n = bin_noise(sums, mean, wwr, wwrr)
+    _, wwr, wwrr = sums.shifted(-cells.fit).pairs
+    e, u, n = bin_noise(sums, m, wwr, wwrr)
+    if sums.ww is not None:  # of few rows u is too small; with this factor it is right in total
+        u = u * max(w @ e, 0.0) / max(u.sum(), EMPTY)
     share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
     left, within = 1 - share, np.maximum(n - 1, 0).sum()
     if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores
