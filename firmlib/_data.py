@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib._checks import check_memory, check_n_bins, check_option, check_weights
-from firmlib._columns import Column, check_present
+from firmlib._columns import Column, as_array, check_present
 from firmlib._given import estimate_given
 from firmlib._interaction import estimate_interactions
 from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Tally, summarize
@@ -68,11 +68,12 @@ class Data:
         response = respond(score, table, response_method=response_method, target=target)
         s, w, keep = check_scores("score", response.values, sample_weight)
         weight_type = check_weight_type(weight_type, w, rows, method)
+        copies = weight_type == "count" and bool((w != 1).any())
         scores = Scores.of(
             s,
             w,
             sampling=weight_type == "sampling",
-            unit=check_groups(groups, table, keep) if rows == "sample" else None,
+            unit=check_groups(groups, table, keep, copies) if rows == "sample" else None,
             fine=rows == "sample" and len(s) < FINE,
         )
         table = table.of_rows(keep)
@@ -323,24 +324,39 @@ def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -
 
 
 def check_groups(
-    groups: ArrayLike | None, table: Table, keep: slice | np.ndarray
+    groups: ArrayLike | None, table: Table, keep: slice | np.ndarray, copies: bool
 ) -> np.ndarray | None:
-    """Return the number of the unit of each row that has a weight; None if all have their own."""
+    """Return the number of the unit of each row that has a weight; None if all have their own.
+
+    Where weights count `copies` of a row, these are of one unit, too.
+    """
     if groups is None:
         return None
     names, unit = units(groups, table, keep)
     if len(names) < 2:
         raise ValueError(f"groups={names[:1]!r} has one label; expected at least 2 units")
-    return None if len(names) == len(unit) else unit
+    return None if len(names) == len(unit) and not copies else unit
 
 
 def units(
     groups: ArrayLike, table: Table, keep: slice | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels of units, and the number of that of each row that has a weight."""
+    import pandas as pd
+
     table.check_rows("groups", groups)
-    labels = np.asarray(groups)
+    labels = as_array("groups", groups)
     if labels.shape != (table.n,):
         raise ValueError(f"groups has shape {labels.shape}, expected {(table.n,)}: a label per row")
-    labels = labels[keep].astype(str) if labels.dtype == object else labels[keep]
-    return np.unique(labels, return_inverse=True)
+    missing = pd.isna(labels)
+    if missing[keep].any():
+        rows = np.arange(table.n)[keep][missing[keep]]
+        raise ValueError(
+            f"groups must not be missing, got {len(rows)} missing labels, the first at row "
+            f"{rows[0]}; expected the unit of each row, one of its own where it is not known"
+        )
+    if labels.dtype != object:
+        return np.unique(labels[keep], return_inverse=True)
+    unit, names = pd.factorize(labels[keep])  # 1 and "1" are two
+    order = np.argsort(names.astype(str), kind="stable")
+    return names[order], np.argsort(order)[unit]

@@ -102,8 +102,9 @@ def firm(
         a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
         of counts. "auto" is "count" where all are whole numbers; the result records it.
     groups : array of shape (n,), default None
-        The unit (patient, day, gene) that each row belongs to, by any label; by default every row
-        is one. Errors and tests then count units, and pairs of rows of one unit are not used.
+        The unit (patient, day, gene) that each row belongs to, by any label but a missing one; by
+        default every row is one. Errors and tests then count units, and pairs of rows of one unit
+        are not used, nor are pairs of those copies of a row that its weight counts.
     given : column or list of columns, default None
         What is known already. Importances then say what a feature adds: the sd of what the
         expected score still moves with f once these columns are known,

@@ -241,7 +241,7 @@ class StreamingFirm(Gatherer):
             self._labels = labels
         return self
 
-    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[Any, np.ndarray]:
+    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[list, np.ndarray]:
         """Return the labels of units and the unit of each row; none was in the chunk before."""
         if not self.keep or self.missing == "drop":
             raise ValueError(
@@ -249,13 +249,14 @@ class StreamingFirm(Gatherer):
                 f"{self.keep} and missing={self.missing!r}"
             )
         labels, unit = units(groups, table, keep)
-        again = np.intersect1d(labels, self._labels)
-        if len(again):
+        before = set(self._labels)
+        again = [label for label in labels.tolist() if label in before]
+        if again:
             raise ValueError(
-                f"groups={again.tolist()[0]!r} was in the chunk before, too; expected all rows of "
+                f"groups={again[0]!r} was in the chunk before, too; expected all rows of "
                 "a unit in one chunk"
             )
-        return labels, unit
+        return labels.tolist(), unit
 
     def _scores(self, s: Any, table: Table) -> np.ndarray:
         if not is_model(s):

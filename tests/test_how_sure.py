@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,6 +68,44 @@ def test_units_of_one_row_are_rows():
     s = X[:, 0] + rng.normal(size=200)
     one, other = firm(s, X), firm(s, X, groups=[f"row {i}" for i in range(200)])
     np.testing.assert_array_equal(other.ci_high, one.ci_high)
+
+
+def test_copies_of_a_row_are_one_unit():
+    rng = np.random.default_rng(5)
+    X, w, unit = rng.integers(0, 4, (300, 1)), rng.integers(1, 6, 300), np.arange(300)
+    s, copies = rng.normal(size=300), np.repeat(unit, w)
+    one = firm(s, X, sample_weight=w, groups=unit)
+    other = firm(s[copies], X[copies], groups=unit[copies])
+    for name in ("variance", "standard_error", "pvalues", "ci_high"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+
+
+def test_units_are_told_by_labels_of_any_kind():
+    rng = np.random.default_rng(6)
+    X, s, unit = rng.normal(size=(60, 2)), rng.normal(size=60), np.arange(60) // 2
+    mixed = [str(u // 2) if u % 2 else u // 2 for u in unit.tolist()]
+    days = np.datetime64("2020-01-01") + unit
+    for labels in (mixed, np.array(mixed, object), days, pd.Series(unit).astype("category")):
+        found = firm(s, X, groups=labels)
+        np.testing.assert_allclose(found.ci_high, firm(s, X, groups=unit).ci_high, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["nan", "None", "NaT", "NA"])
+def test_units_must_be_known(kind):
+    X, s, w = np.arange(20.0).reshape(10, 2), np.arange(10.0), np.ones(10)
+    labels = {
+        "nan": np.arange(10.0),
+        "None": np.array([f"unit {i}" for i in range(10)], object),
+        "NaT": np.datetime64("2020-01-01") + np.arange(10),
+        "NA": pd.Series(range(10), dtype="Int64"),
+    }[kind]
+    labels[[4, 7]] = {"nan": np.nan, "NaT": np.datetime64("NaT")}.get(kind)
+    with pytest.raises(ValueError, match=r"groups must not be missing, got 2 .* first at row 4"):
+        firm(s, X, groups=labels)
+    with pytest.raises(ValueError, match=r"groups must not be missing, got 2 .* first at row 4"):
+        StreamingFirm(keep=True).partial_fit(X, s, groups=labels)
+    w[[4, 7]] = 0
+    firm(s, X, groups=labels, sample_weight=w)
 
 
 @pytest.mark.slow
