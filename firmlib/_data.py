@@ -25,13 +25,19 @@ WEIGHT_TYPES = ("auto", "count", "sampling")
 LARGEST = 1e150
 """Scores beyond it overflow when they are squared."""
 
+_DIFFERENCES = {"sample": 1e30, "population": LARGEST}
+"""Errors are made of eighth powers of what scores differ by: none may overflow or vanish."""
+
 MISSING = ("level", "drop", "raise")
 _BLOCK = 64  # features that a thread takes at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The rows of a table with their scores; those without weight are left out."""
+    """The rows of a table with their scores; those without weight are left out.
+
+    Weights are in units of `weight`, a power of two, which is 1 if they count rows.
+    """
 
     table: Table
     scores: Scores
@@ -40,6 +46,7 @@ class Data:
     rows: str
     n_bins: int | str
     missing: str = "level"
+    weight: float = 1.0
 
     @classmethod
     def of(
@@ -67,8 +74,12 @@ class Data:
         table.check_rows("sample_weight", sample_weight)
         response = respond(score, table, response_method=response_method, target=target)
         s, w, keep = check_scores("score", response.values, sample_weight)
+        check_differences("score", float(np.ptp(s)), rows)
         weight_type = check_weight_type(weight_type, w, rows, method)
-        copies = weight_type == "count" and bool((w != 1).any())
+        copies, exponent = weight_type == "count" and bool((w != 1).any()), 0
+        if weight_type == "sampling" or rows == "population":  # then any unit will do
+            exponent = int(np.frexp(w.max())[1]) - 1
+            w = np.ldexp(w, -exponent)
         scores = Scores.of(
             s,
             w,
@@ -77,7 +88,8 @@ class Data:
             fine=rows == "sample" and len(s) < FINE,
         )
         table = table.of_rows(keep)
-        return cls(table, scores, response, method, rows, n_bins, missing)
+        weight = float(np.ldexp(1.0, exponent))
+        return cls(table, scores, response, method, rows, n_bins, missing, weight)
 
     def divided(self, sd: float) -> Self:
         """Return the same data with the scores divided by a number."""
@@ -299,11 +311,28 @@ def check_scores(
     name: str, s: np.ndarray, sample_weight: ArrayLike | None, *, zeros: bool = False
 ) -> tuple[np.ndarray, np.ndarray, slice | np.ndarray]:
     """Return the scores and weights of the rows that have a weight, and which these are."""
-    if len(s) and np.abs(s).max() > LARGEST:
-        raise ValueError(f"{name}={np.abs(s).max():.3g} overflows when squared; rescale the scores")
     w = check_weights("sample_weight", sample_weight, len(s), zeros=zeros)
     keep = slice(None) if w.all() else w > 0
-    return s[keep], w[keep], keep
+    s, w = s[keep], w[keep]
+    largest = np.abs(s).max(initial=0.0)
+    if largest > LARGEST:
+        raise ValueError(f"{name}={largest:.3g} overflows when squared; rescale the scores")
+    return s, w, keep
+
+
+def check_differences(name: str, difference: float, rows: str) -> None:
+    """Raise if scores differ by more or less than can be reckoned with; they may be alike."""
+    most = _DIFFERENCES[rows]
+    if difference > 0 and not 1 / most <= difference <= most:
+        raise ValueError(
+            f"{name} differs by {difference:.3g}; expected {1 / most:g} to {most:g}, or 0: rescale "
+            "the scores"
+        )
+
+
+def are_whole(w: np.ndarray) -> bool:
+    """Return whether weights may count rows: whole numbers, not so large that all floats are."""
+    return not (w != np.rint(w)).any() and bool(w.max() < 2**53)
 
 
 def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -> str:
@@ -312,7 +341,7 @@ def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -
     if rows == "population":
         return "count"
     if weight_type == "auto":
-        weight_type = "sampling" if (w != np.rint(w)).any() else "count"
+        weight_type = "count" if are_whole(w) else "sampling"
     if weight_type == "count" and method != "slope" and w.sum() <= 1:
         raise ValueError(
             f"sample_weight sums to {w.sum():g}, but if it counts rows it must exceed 1; for "

@@ -14,7 +14,7 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._columns import Column
-from firmlib._data import check_weight_type
+from firmlib._data import are_whole, check_differences, check_weight_type
 from firmlib._inference import Influence
 from firmlib._moments import FINE, Scores, Tally, summarize, tally
 from firmlib._paired import GROUPS
@@ -92,7 +92,7 @@ class Gatherer:
             fine=sample and seen + len(chunk.s) < FINE,
             powers=sample and self.standardize,
         ).compiled(len(chunk.s) * len(names))
-        whole = not (chunk.w != np.rint(chunk.w)).any()
+        whole = are_whole(chunk.w)
         features = [
             self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
@@ -153,6 +153,8 @@ class Gatherer:
                 "or firm on a table in memory (result.standardized has the importances)"
             )
         sd = scores.sd(self.rows)
+        lost = np.abs(now.features[0].sums.wr).max()  # of constant scores it is 0, too
+        check_differences("s", sd or float(lost), self.rows)
         if self.standardize and sd > 0:
             now, sd = now.divided(sd), 1.0
         pairs = zip(self._names or [], now.features, strict=True)

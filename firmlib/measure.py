@@ -55,7 +55,8 @@ def firm(
     Parameters
     ----------
     score : fitted estimator, callable X -> (n,), or array of shape (n,)
-        The score s; see `firmlib.scores.as_score`. Labels count as scores.
+        The score s; see `firmlib.scores.as_score`. Labels count as scores. They differ by
+        1e-30 to 1e30 (of a population 1e-150 to 1e150), or not at all.
     X : array, sparse matrix or data frame of shape (n, d)
         Rows from the distribution of the inputs, of numbers, categories and dates. The model gets
         them as they are. Also a dask array or data frame, a polars LazyFrame, a `pyarrow.dataset`
@@ -100,7 +101,7 @@ def firm(
         What weights mean in a sample. As a "count", a weight k is the same as the row k times.
         As those of "sampling" (survey, inverse probability) they say how much of the population
         a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
-        of counts. "auto" is "count" where all are whole numbers; the result records it.
+        of counts. "auto" is "count" where all are whole numbers below 2^53; the result records it.
     groups : array of shape (n,), default None
         The unit (patient, day, gene) that each row belongs to, by any label but a missing one; by
         default every row is one. Errors and tests then count units, and pairs of rows of one unit
@@ -242,7 +243,7 @@ def firm(
         kinds=tuple(kinds),
         missing=np.array(shares),
         feature_names=tuple(names),
-        curves=Curves(names, sources, data.scores.mean, data.rows),
+        curves=Curves(names, sources, data.scores.mean, data.rows, data.weight),
         n=len(data.scores.r),
         rows=data.rows,
         weight_type="count" if data.scores.parts.ww is None else "sampling",
@@ -319,4 +320,4 @@ def conditional_expected_score(
     [(_, f)] = resolve({"feature": values}, data.table)
     _, [source], _ = data.estimate(["feature"], [f], None)
     assert source is not None  # one feature, not a group
-    return ConditionalScore(**source.curve(data.scores.mean, data.rows))
+    return ConditionalScore.of(source, data.scores.mean, data.rows, data.weight)

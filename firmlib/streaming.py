@@ -48,6 +48,8 @@ __all__ = ["StreamingFirm"]
 
 METHODS = ("auto", "discrete", "binned")
 
+_HEAVIEST = 1e30  # row of a chunk; powers of the weight overflow or vanish beyond
+
 
 class StreamingFirm(Gatherer):
     """`firm` in one pass over chunks of rows, in memory that does not grow with their number.
@@ -228,6 +230,7 @@ class StreamingFirm(Gatherer):
         s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
+            check_number("sample_weight", float(w.max()), 1 / _HEAVIEST, _HEAVIEST)
             table_of_all, table = table, table.of_rows(keep).in_order()
             names, functions = zip(*resolve(self.features, table), strict=True)
             names = self._checked_names(table, names)

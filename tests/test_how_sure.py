@@ -42,7 +42,7 @@ def test_pairs_of_rows_of_different_units(seed, kind):
 
 
 @settings(deadline=None, max_examples=20)
-@given(scale=st.sampled_from([0.3, 1e-6, 1e9]), seed=st.integers(0, 99))
+@given(scale=st.sampled_from([0.3, 1e-6, 1e9, 1e-200, 1e200]), seed=st.integers(0, 99))
 def test_the_scale_of_weights_of_sampling_does_not_matter(scale, seed):
     rng = np.random.default_rng(seed)
     X, w = rng.normal(size=(60, 2)), rng.exponential(size=60)
@@ -50,6 +50,23 @@ def test_the_scale_of_weights_of_sampling_does_not_matter(scale, seed):
     one, other = (firm(s, X, sample_weight=v, weight_type="sampling") for v in (w, scale * w))
     for name in ("variance", "standard_error", "pvalues", "ci_high"):
         np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(other.curves["x0"].n, scale * one.curves["x0"].n)
+    assert firm(s, X, sample_weight=1e200 * w).weight_type == "sampling"
+
+
+@pytest.mark.parametrize("scale", [1e-29, 1e29])
+def test_scores_of_extreme_scale(scale):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 2))
+    s = X[:, 0] + rng.normal(size=300)
+    unit = np.arange(300) // 2
+    for options in ({}, {"groups": unit}, {"given": 1}, {"sample_weight": rng.random(300)}):
+        one, other = firm(s, X, **options), firm(scale * s, X, **options)
+        np.testing.assert_allclose(other.pvalues, one.pvalues, rtol=1e-6)
+        for name in ("importances", "standard_error", "ci_low", "ci_high"):
+            found, wanted = getattr(other, name) / scale, getattr(one, name)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+    assert (firm(np.full(300, scale), X).importances == 0).all()
 
 
 def test_equal_weights_of_sampling_are_no_weights():
