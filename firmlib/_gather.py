@@ -15,11 +15,8 @@ import numpy as np
 from firmlib._bins import Bins
 from firmlib._columns import Column
 from firmlib._data import are_whole, check_differences, check_weight_type
-from firmlib._inference import Influence
-from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._moments import FINE, Scores, Tally, standardized_influence, summarize, tally
 from firmlib._paired import GROUPS
-from firmlib._rounding import EMPTY
-from firmlib._spread import Sums
 from firmlib._sums import Chunk, FeatureSums, Statistics
 
 MAX_LEVELS = 1024
@@ -183,7 +180,7 @@ class Gatherer:
         sums = feature.sums.each(lambda a: a[taken])
         known = sums.wrrrr is not None
         found = Tally(
-            bins, sums, influence=_standardized_influence(sums) if known else None, dropped=dropped
+            bins, sums, influence=standardized_influence(sums) if known else None, dropped=dropped
         )
         try:
             found.check(self.rows)
@@ -206,29 +203,3 @@ def both(one: Statistics | None, other: Statistics | None) -> Any:
 def each_of(some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return `both` of each group of rows."""
     return tuple(map(both, some, others)) if some and others else some or others
-
-
-def _standardized_influence(sums: Sums) -> Influence:
-    """Return `Scores.influence` of standardized scores from sums of powers; weights are counts.
-
-    In a bin psi = (1 - V) r^2 - c (r - q)^2, with c = 1 / (1 - 1 / w), is a polynomial in r.
-    """
-    q = sums.wr / np.maximum(sums.w, EMPTY)
-    V = float(sums.w @ q**2 / sums.w.sum())
-    c = 1 / np.maximum(1 - 1 / np.maximum(sums.w, EMPTY), 0.5)
-    psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
-    square = _product(psi, psi)
-    cube = _product(square, psi)
-    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
-    squares, cubes, fourths = (
-        float((p * powers[: len(p)]).sum()) for p in (square, cube, _product(square, square))
-    )
-    return Influence(max(squares, 0.0), cubes, max(fourths, 0.0), False)
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the product of polynomials, whose coefficients are on the first axis."""
-    found = np.zeros((len(p) + len(q) - 1, *p.shape[1:]))
-    for k, coefficient in enumerate(p):
-        found[k : k + len(q)] += coefficient * q
-    return found

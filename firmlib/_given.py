@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from firmlib._beyond import Cells, beyond
+from firmlib._beyond import Cells, beyond, standardized
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
@@ -63,7 +63,7 @@ class Planes:
             g = np.array([np.bincount(index, self.w * x, size) / w for x in self.g])
             inverse = np.repeat(self.inverse, parts, axis=0)
             leverage = leverage + np.einsum("ja,ajk,ka->a", g, inverse, g)
-        return Cells(sums, np.zeros(size), leverage, self.parameters)
+        return Cells(index, sums, np.zeros(size), leverage, self.parameters)
 
 
 def estimate_given(
@@ -94,9 +94,8 @@ def estimate_given(
         fine = _parted(cell, np.where(known, rest, np.nan), scores.w, 2 * parts)
         finer = partial(planes.cells, terms, fine, 2 * parts + 1)
         part, size = fine // 2, parts + 1
-    found = beyond(
-        list(_tables(terms, planes, part, size, rows == "sample" and ordered)), rows, finer
-    )
+    tables = list(_tables(terms, planes, part, size, rows == "sample" and ordered))
+    found = beyond(tables, rows, finer, standardized(scores, e))
     falls = ordered and (scores.w * rest * e)[known].sum() < 0
     return replace(found, sign=-1.0 if falls else 1.0), bins.method
 

@@ -58,7 +58,8 @@ def estimate_group(scores: Scores, F: np.ndarray, given: np.ndarray | None = Non
     if given is not None:
         psi = psi - influence(scores, given)[0]
     variance = w @ psi / W
-    error = float(np.sqrt(scores.squares(psi - variance))) / W
+    known = scores.r**2 if scores.standardized else 1.0  # sd(s) is estimated, too
+    error = float(np.sqrt(scores.squares(psi - variance * known))) / W
     if given is None:
         z = (w @ both) / np.sqrt(scores.squares(both))
     else:

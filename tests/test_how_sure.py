@@ -12,6 +12,7 @@ from scipy import stats
 import firmlib
 from firmlib import StreamingFirm, firm
 from firmlib._paired import differences
+from firmlib.features import Pairs
 
 
 def by_pairs(s, f, w, unit):
@@ -67,6 +68,29 @@ def test_scores_of_extreme_scale(scale):
             found, wanted = getattr(other, name) / scale, getattr(one, name)
             np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
     assert (firm(np.full(300, scale), X).importances == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["xor", "sampled xor", "given", "interaction", "group"])
+def test_errors_know_that_the_sd_is_estimated(kind):
+    found = []
+    for seed in range(12 if kind == "group" else 60):
+        rng = np.random.default_rng(seed)
+        options = {"features": Pairs("interaction")}
+        X, z = rng.normal(size=(400, 2)), rng.normal(size=400)
+        s = X[:, 0] * X[:, 1] + 0.1 * z
+        if "xor" in kind:
+            options = {"features": Pairs("xor")}
+            X = (X > 0.5).astype(float)
+            s = (X[:, 0] != X[:, 1]) + 0.1 * z
+        elif kind != "interaction":
+            options = {"given": 0} if kind == "given" else {"features": {"both": [0, 1]}}
+            s = X @ [0.2, 1] + 0.3 * z
+        if "sampled" in kind:
+            options["sample_weight"] = rng.random(400)
+        result = firm(s, X, standardize=True, **options)
+        found.append([abs(result.importances[0]), result.standard_error[0]])
+    Q, error = np.transpose(found)
+    assert 0.7 < error.mean() / Q.std() < 1.4
 
 
 def test_equal_weights_of_sampling_are_no_weights():
