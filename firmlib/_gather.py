@@ -40,6 +40,7 @@ class Gatherer:
     _n_waiting: int = 0
     _statistics: Statistics | None = None
     _apart: tuple[Any, ...] = ()
+    _seen: int = 0  # rows, or units, that were summed up apart
 
     @property
     def has_bins(self) -> bool:
@@ -64,10 +65,10 @@ class Gatherer:
             if self._waiting:
                 chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
         chunk = chunk.listed() if self.keep else chunk
-        seen, more = self._statistics.n if self._statistics else 0, self._summed(chunk, names)
-        total = both(self._statistics, more)
+        total = both(self._statistics, self._summed(chunk, names))
         if self.keep:
-            self._apart = each_of(self._apart, self._summed_apart(chunk, total, seen))
+            self._apart = each_of(self._apart, self._summed_apart(chunk, total, self._seen))
+            self._seen += len(chunk.s) if chunk.unit is None else int(chunk.unit.max()) + 1
         self._statistics = total
         self._names, self._waiting, self._n_waiting = names, (), 0
         if self._bins is None and self._statistics is not None:
@@ -119,7 +120,7 @@ class Gatherer:
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
     def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
-        """Return the sums of 25 groups of rows in the bins of `total`; so many were seen before."""
+        """Return the sums of 25 groups of rows or units, in bins of `total`; so many were `seen`."""
         other, unit = copy.copy(self), chunk.unit
         group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
         other._statistics = total

@@ -35,7 +35,7 @@ from firmlib._data import (
 from firmlib._gather import Gatherer, both, each_of
 from firmlib._inference import Influence
 from firmlib._moments import summarize
-from firmlib._paired import Jackknife
+from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, check_bins, check_same
@@ -201,6 +201,7 @@ class StreamingFirm(Gatherer):
             Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
             rows, here of units, give the errors. All rows of a unit must come in one chunk: one
             that goes on in the next chunk is refused, but not everyone that comes again is noticed.
+            There must be 25 units at least, and of streams that are merged in one of them.
 
         Returns
         -------
@@ -376,6 +377,12 @@ class StreamingFirm(Gatherer):
             apart = self._summed_apart(Chunk.of(names, self._waiting), total, 0)
         kept = Jackknife(apart, copy.copy(self)._variance) if self.keep else None
         if kept is not None and now.total is not None:
+            units = GROUPS - apart.count(None)
+            if units < GROUPS:
+                raise ValueError(
+                    f"errors of a stream with groups need at least {GROUPS} units in a part, got "
+                    f"{units}; firm on a table in memory takes fewer"
+                )
             moves = kept.influences(range(len(names)), names)[0] * now.weight
             tallies = [
                 one._replace(influence=Influence(S, 0.0, 2 * S**2 / kept.df, True))

@@ -402,6 +402,19 @@ def test_parts_of_a_stream_of_units_merge():
         left.merge(alone)
 
 
+def test_a_stream_needs_25_units_and_counts_them_over_chunks():
+    X, s, _ = in_units(np.random.default_rng(27))
+    stream, ten = StreamingFirm(keep=True, first_rows=2), np.arange(250) % 10
+    X, s = np.resize(X, (1000, X.shape[1])), np.resize(s, 1000)
+    stream.partial_fit(X[:250], s[:250], groups=ten)
+    with pytest.raises(ValueError, match="with groups need at least 25 units in a part, got 10"):
+        stream.result()
+    for k in (1, 2, 3):
+        rows = slice(250 * k, 250 * k + 250)
+        stream.partial_fit(X[rows], s[rows], groups=ten + 10 * k)
+    assert (stream.result().standard_error > 0).all()
+
+
 def test_units_of_a_stream_that_cannot_be_told_are_refused():
     import dask.array as da
 
