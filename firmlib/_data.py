@@ -85,7 +85,7 @@ class Data:
             w,
             sampling=weight_type == "sampling",
             unit=check_groups(groups, table, keep, copies) if rows == "sample" else None,
-            fine=rows == "sample" and len(s) < FINE,
+            fine=rows == "sample" and (w.sum() if weight_type == "count" else len(w)) < FINE,
         )
         table = table.of_rows(keep)
         weight = float(np.ldexp(1.0, exponent))

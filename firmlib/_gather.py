@@ -120,7 +120,7 @@ class Gatherer:
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
     def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
-        """Return the sums of 25 groups of rows or units, in bins of `total`; so many were `seen`."""
+        """Return the sums of 25 groups of rows or units in the bins of `total`, after `seen`."""
         other, unit = copy.copy(self), chunk.unit
         group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
         other._statistics = total

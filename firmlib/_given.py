@@ -107,13 +107,19 @@ def _scaled(f: np.ndarray) -> np.ndarray:
 
 
 def _parted(cell: np.ndarray, f: np.ndarray, w: np.ndarray, parts: int) -> np.ndarray:
-    """Return the part of its cell that each row is in, of equal weight; missing: the last."""
-    order = np.lexsort((f, cell))
-    known = ~np.isnan(f)
-    weight = np.where(known, w, 0.0)[order]
+    """Return the part of its cell that each row is in, of about equal weight; missing: the last.
+
+    Ties are never split, so that a weight k is the same as the row k times.
+    """
+    order, known = np.lexsort((f, cell)), ~np.isnan(f)
+    new = (np.diff(cell[order]) != 0) | (np.diff(f[order]) != 0)
+    run = np.append(0, np.cumsum(new))  # of equal values
+    weight = np.bincount(run, np.where(known, w, 0.0)[order])
     total = np.bincount(cell, np.where(known, w, 0.0))
-    before = np.cumsum(weight) - np.repeat(np.cumsum(total) - total, np.bincount(cell))
-    share = (before - weight / 2) / np.maximum(np.repeat(total, np.bincount(cell)), EMPTY)
+    where = np.empty(len(weight), dtype=np.intp)
+    where[run] = cell[order]
+    before = np.cumsum(weight) - weight / 2 - (np.cumsum(total) - total)[where]
+    share = (before / np.maximum(total[where], EMPTY))[run]
     part = np.empty(len(f), dtype=np.intp)
     part[order] = np.clip(share * parts, 0, parts - 1).astype(np.intp)
     return np.where(known, part, parts)

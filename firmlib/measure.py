@@ -98,7 +98,10 @@ def firm(
         asks another question; or an error. Missing scores are always one, and so are infinite
         values.
     weight_type : {"auto", "count", "sampling"}, default "auto"
-        What weights mean in a sample. As a "count", a weight k is the same as the row k times.
+        What weights mean in a sample. As a "count", a weight k is the same as the row k times:
+        exactly, but for bins of fewer than 2048 rows that stand for more and of rows in `groups`,
+        which come out otherwise, and for several columns in one model (a group of columns, more
+        than two `given`), which sees a row once, with its weight.
         As those of "sampling" (survey, inverse probability) they say how much of the population
         a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
         of counts. "auto" is "count" where all are whole numbers below 2^53; the result records it.

@@ -121,6 +121,35 @@ def test_copies_of_a_row_are_one_unit():
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("options", [{}, {"given": 0}, {"given": [0, 1]}])
+def test_a_count_is_a_repetition(options):
+    rng = np.random.default_rng(9)
+    X, w = rng.normal(size=(400, 3)), rng.integers(1, 6, 400)
+    s, copies = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400), np.repeat(np.arange(400), w)
+    one = firm(s, X, sample_weight=w, **options)
+    other = firm(s[copies], X[copies], **options)
+    for name in ("importances", "standard_error", "pvalues", "ci_high"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+
+
+def test_many_rows_are_many_counts():
+    rng = np.random.default_rng(10)
+    x, w = rng.normal(size=(30_000, 1)), np.full(30_000, 2)
+    s = x[:, 0] ** 2 + rng.normal(size=30_000)
+    twice = firm(np.repeat(s, 2), np.repeat(x, 2, axis=0)).variance
+    np.testing.assert_allclose(firm(s, x, sample_weight=w).variance, twice, rtol=1e-12)
+    stream = StreamingFirm(first_rows=30_000).partial_fit(x, s, w)
+    np.testing.assert_allclose(stream.result().variance, twice, rtol=1e-12)
+
+
+def test_the_scale_of_weights_does_not_matter_to_a_group():
+    rng = np.random.default_rng(11)
+    X, w = rng.normal(size=(200, 2)), rng.exponential(size=200)
+    s = X.sum(axis=1) + rng.normal(size=200)
+    one, other = (firm(s, X, {"g": [0, 1]}, sample_weight=c * w).variance for c in (1, 1e-3))
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
 def test_units_are_told_by_labels_of_any_kind():
     rng = np.random.default_rng(6)
     X, s, unit = rng.normal(size=(60, 2)), rng.normal(size=60), np.arange(60) // 2
