@@ -18,45 +18,87 @@ import numpy as np
 from scipy import special
 
 from firmlib._inference import Estimate, cauchy, uncertainty
+from firmlib._moments import Scores
 from firmlib._rounding import EMPTY
 from firmlib._spread import Sums, bin_noise
 
 
 class Cells(NamedTuple):
-    """Sums of e in cells, the simpler fit to it, its leverages, and its parameters in all."""
+    """Sums of e in cells, the simpler fit to it, its leverages, and its parameters in all.
 
+    `index` is the cell of each row, or of each finer cell.
+    """
+
+    index: np.ndarray
     sums: Sums
     fit: np.ndarray
     leverage: np.ndarray
     parameters: float
 
+    @property
+    def means(self) -> np.ndarray:
+        """The mean m of what is left in each cell."""
+        w = self.sums.w
+        return np.where(w > 0, self.sums.wr / np.maximum(w, EMPTY) - self.fit, 0.0)
 
-def beyond(cells: Sequence[Cells], rows: str, finer: Callable[[], Cells] | None = None) -> Estimate:
+
+Ratio = Callable[[Cells, float], float]
+
+
+def beyond(
+    cells: Sequence[Cells],
+    rows: str,
+    finer: Callable[[], Cells] | None = None,
+    ratio: Ratio | None = None,
+) -> Estimate:
     """Estimate the variance of what is left.
 
     The first entry has the cells that V comes from; further ones have coarser cells, in which
     effects that vary slowly stand out, and are for the test alone. A V that is clear of 0 comes
-    from `finer` cells, of half the width, and from how it changed.
+    from `finer` cells, of half the width, and from how it changed. A `ratio` tells by what factor
+    the square of its error changes.
     """
-    found = [_one(one, rows) for one in cells]
+    found, used = [_one(one, rows) for one in cells], cells[0]
     numbers, pvalues = found[0][0], [pvalue for _, pvalue in found]
     if finer is not None and numbers["variance"] > 2 * numbers["error"]:
-        coarse, numbers = numbers["variance"], _one(finer(), rows)[0]
+        coarse, used = numbers["variance"], finer()
+        numbers = _one(used, rows)[0]
         numbers["variance"] += max(numbers["variance"] - coarse, 0) / 3
+    if ratio is not None and numbers["error"] > 0:
+        factor = ratio(used, numbers["variance"])
+        numbers["error"] *= np.sqrt(factor)
+        numbers |= {name: factor * numbers[name] for name in ("slope", "rest")}
     pvalue = np.nan if rows == "population" else float(cauchy(np.array(pvalues)[:, None])[0])
     return Estimate(**numbers, pvalue=pvalue)
+
+
+def standardized(scores: Scores, e: np.ndarray) -> Ratio | None:
+    """Return by what factor dividing by Var(s) changes the squared error; None of other scores.
+
+    The influence on V is psi = 2 e m - m^2 - V, that on V / Var(s) is psi - V (r^2 - 1) for scores
+    r with sd 1.
+    """
+
+    def ratio(cells: Cells, V: float) -> float:
+        m = cells.means[cells.index]
+        psi = (2 * (e - cells.fit[cells.index]) - m) * m
+        psi -= scores.w @ psi / scores.w.sum()
+        return scores.squares(psi - V * (scores.r**2 - 1)) / max(scores.squares(psi), EMPTY)
+
+    return ratio if scores.standardized else None
 
 
 def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
     """Return V with its error, and a p-value as in Brown and Forsythe's test."""
     sums, w, W = cells.sums, cells.sums.w, cells.sums.w.sum()
-    m = np.where(w > 0, sums.wr / np.maximum(w, EMPTY) - cells.fit, 0.0)
+    m = cells.means
     signal = float(w @ m**2)
     if rows == "population":
         return {"variance": signal / W, "error": 0.0}, np.nan
-    _, wwr, wwrr = sums.pairs
-    mean = sums.wr / np.maximum(w, EMPTY)
-    _, u, n = bin_noise(sums, mean, wwr, wwrr)
+    _, wwr, wwrr = sums.shifted(-cells.fit).pairs
+    e, u, n = bin_noise(sums, m, wwr, wwrr)
+    if sums.ww is not None:  # of few rows u is too small; with this factor it is right in total
+        u = u * max(w @ e, 0.0) / max(u.sum(), EMPTY)
     share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
     left, within = 1 - share, np.maximum(n - 1, 0).sum()
     if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores

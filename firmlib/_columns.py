@@ -154,7 +154,7 @@ def read(name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None))
             return _of_series(
                 name, series if isinstance(keep, slice) else series.filter(keep.tolist())
             )
-        values = _as_array(name, values)
+        values = as_array(name, values)
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(float), np.nan)
     _check_shape(name, values.shape, n)
@@ -204,7 +204,8 @@ def _check_shape(name: str, shape: tuple[int, ...], n: int) -> None:
         raise ValueError(f"{name} has shape {shape}, expected {(n,)}")
 
 
-def _as_array(name: str, values: Any) -> np.ndarray:
+def as_array(name: str, values: Any) -> np.ndarray:
+    """Return one value per row; of a list with words, as objects."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "US" and isinstance(values, list | tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -61,6 +61,12 @@ class ConditionalScore:
     standard_error: np.ndarray
     kind: str = "number"
 
+    @classmethod
+    def of(cls, source: Tally | Slope, mean: float, rows: str, weight: float) -> Self:
+        """Return the curve of a feature, whose sums are in units of `weight`."""
+        found = source.curve(mean, rows)
+        return cls(**found | {"n": weight * found["n"]})
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per value; a missing one is the last."""
         import pandas as pd
@@ -90,8 +96,9 @@ class Curves(Mapping[str, ConditionalScore]):
         sources: Sequence[Tally | Slope | None],
         mean: float,
         rows: str,
+        weight: float = 1.0,
     ) -> None:
-        self._sources, self._mean, self._rows = sources, mean, rows
+        self._sources, self._mean, self._rows, self._weight = sources, mean, rows, weight
         drawn = isinstance(sources, list)  # of all pairs each has a curve, and none is made here
         self._place = {
             name: i for i, name in enumerate(names) if not drawn or sources[i] is not None
@@ -100,7 +107,7 @@ class Curves(Mapping[str, ConditionalScore]):
     def __getitem__(self, name: str) -> ConditionalScore:
         source = self._sources[self._place[name]]
         assert source is not None
-        return ConditionalScore(**source.curve(self._mean, self._rows))
+        return ConditionalScore.of(source, self._mean, self._rows, self._weight)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._place)

@@ -16,7 +16,7 @@ from firmlib._checks import (
     check_unmasked,
     check_weights,
 )
-from firmlib._columns import Column, check_present
+from firmlib._columns import Column, as_array, check_present
 from firmlib._given import estimate_given
 from firmlib._interaction import estimate_interactions
 from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Tally, summarize
@@ -31,13 +31,19 @@ WEIGHT_TYPES = ("auto", "count", "sampling")
 LARGEST = 1e150
 """Scores beyond it overflow when they are squared."""
 
+_DIFFERENCES = {"sample": 1e30, "population": LARGEST}
+"""Errors are made of eighth powers of what scores differ by: none may overflow or vanish."""
+
 MISSING = ("level", "drop", "raise")
 _BLOCK = 64  # features that a thread takes at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The rows of a table with their scores; those without weight are left out."""
+    """The rows of a table with their scores; those without weight are left out.
+
+    Weights are in units of `weight`, a power of two, which is 1 if they count rows.
+    """
 
     table: Table
     scores: Scores
@@ -46,6 +52,7 @@ class Data:
     rows: str
     n_bins: int | str
     missing: str = "level"
+    weight: float = 1.0
 
     @classmethod
     def of(
@@ -73,16 +80,22 @@ class Data:
         table.check_rows("sample_weight", sample_weight)
         response = respond(score, table, response_method=response_method, target=target)
         s, w, keep = check_scores("score", response.values, sample_weight)
+        check_differences("score", float(np.ptp(s)), rows)
         weight_type = check_weight_type(weight_type, w, rows, method)
+        copies, exponent = weight_type == "count" and bool((w != 1).any()), 0
+        if weight_type == "sampling" or rows == "population":  # then any unit will do
+            exponent = int(np.frexp(w.max())[1]) - 1
+            w = np.ldexp(w, -exponent)
         scores = Scores.of(
             s,
             w,
             sampling=weight_type == "sampling",
-            unit=check_groups(groups, table, keep) if rows == "sample" else None,
-            fine=rows == "sample" and len(s) < FINE,
+            unit=check_groups(groups, table, keep, copies) if rows == "sample" else None,
+            fine=rows == "sample" and (w.sum() if weight_type == "count" else len(w)) < FINE,
         )
         table = table.of_rows(keep)
-        return cls(table, scores, response, method, rows, n_bins, missing)
+        weight = float(np.ldexp(1.0, exponent))
+        return cls(table, scores, response, method, rows, n_bins, missing, weight)
 
     def divided(self, sd: float) -> Self:
         """Return the same data with the scores divided by a number."""
@@ -304,11 +317,28 @@ def check_scores(
     name: str, s: np.ndarray, sample_weight: ArrayLike | None, *, zeros: bool = False
 ) -> tuple[np.ndarray, np.ndarray, slice | np.ndarray]:
     """Return the scores and weights of the rows that have a weight, and which these are."""
-    if len(s) and np.abs(s).max() > LARGEST:
-        raise ValueError(f"{name}={np.abs(s).max():.3g} overflows when squared; rescale the scores")
     w = check_weights("sample_weight", sample_weight, len(s), zeros=zeros)
     keep = slice(None) if w.all() else w > 0
-    return s[keep], w[keep], keep
+    s, w = s[keep], w[keep]
+    largest = np.abs(s).max(initial=0.0)
+    if largest > LARGEST:
+        raise ValueError(f"{name}={largest:.3g} overflows when squared; rescale the scores")
+    return s, w, keep
+
+
+def check_differences(name: str, difference: float, rows: str) -> None:
+    """Raise if scores differ by more or less than can be reckoned with; they may be alike."""
+    most = _DIFFERENCES[rows]
+    if difference > 0 and not 1 / most <= difference <= most:
+        raise ValueError(
+            f"{name} differs by {difference:.3g}; expected {1 / most:g} to {most:g}, or 0: rescale "
+            "the scores"
+        )
+
+
+def are_whole(w: np.ndarray) -> bool:
+    """Return whether weights may count rows: whole numbers, not so large that all floats are."""
+    return not (w != np.rint(w)).any() and bool(w.max() < 2**53)
 
 
 def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -> str:
@@ -317,7 +347,7 @@ def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -
     if rows == "population":
         return "count"
     if weight_type == "auto":
-        weight_type = "sampling" if (w != np.rint(w)).any() else "count"
+        weight_type = "count" if are_whole(w) else "sampling"
     if weight_type == "count" and method != "slope" and w.sum() <= 1:
         raise ValueError(
             f"sample_weight sums to {w.sum():g}, but if it counts rows it must exceed 1; for "
@@ -329,25 +359,40 @@ def check_weight_type(weight_type: str, w: np.ndarray, rows: str, method: str) -
 
 
 def check_groups(
-    groups: ArrayLike | None, table: Table, keep: slice | np.ndarray
+    groups: ArrayLike | None, table: Table, keep: slice | np.ndarray, copies: bool
 ) -> np.ndarray | None:
-    """Return the number of the unit of each row that has a weight; None if all have their own."""
+    """Return the number of the unit of each row that has a weight; None if all have their own.
+
+    Where weights count `copies` of a row, these are of one unit, too.
+    """
     if groups is None:
         return None
     names, unit = units(groups, table, keep)
     if len(names) < 2:
         raise ValueError(f"groups={names[:1]!r} has one label; expected at least 2 units")
-    return None if len(names) == len(unit) else unit
+    return None if len(names) == len(unit) and not copies else unit
 
 
 def units(
     groups: ArrayLike, table: Table, keep: slice | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels of units, and the number of that of each row that has a weight."""
+    import pandas as pd
+
     table.check_rows("groups", groups)
     check_unmasked("groups", groups)
-    labels = np.asarray(groups)
+    labels = as_array("groups", groups)
     if labels.shape != (table.n,):
         raise ValueError(f"groups has shape {labels.shape}, expected {(table.n,)}: a label per row")
-    labels = labels[keep].astype(str) if labels.dtype == object else labels[keep]
-    return np.unique(labels, return_inverse=True)
+    missing = pd.isna(labels)
+    if missing[keep].any():
+        rows = np.arange(table.n)[keep][missing[keep]]
+        raise ValueError(
+            f"groups must not be missing, got {len(rows)} missing labels, the first at row "
+            f"{rows[0]}; expected the unit of each row, one of its own where it is not known"
+        )
+    if labels.dtype != object:
+        return np.unique(labels[keep], return_inverse=True)
+    unit, names = pd.factorize(labels[keep])  # 1 and "1" are two
+    order = np.argsort(names.astype(str), kind="stable")
+    return names[order], np.argsort(order)[unit]

@@ -14,12 +14,9 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._columns import Column
-from firmlib._data import check_weight_type
-from firmlib._inference import Influence
-from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._data import are_whole, check_differences, check_weight_type
+from firmlib._moments import FINE, Scores, Tally, standardized_influence, summarize, tally
 from firmlib._paired import GROUPS
-from firmlib._rounding import EMPTY
-from firmlib._spread import Sums
 from firmlib._sums import Chunk, FeatureSums, Statistics
 
 MAX_LEVELS = 1024
@@ -43,6 +40,7 @@ class Gatherer:
     _n_waiting: int = 0
     _statistics: Statistics | None = None
     _apart: tuple[Any, ...] = ()
+    _seen: int = 0  # rows, or units, that were summed up apart
 
     @property
     def has_bins(self) -> bool:
@@ -67,10 +65,10 @@ class Gatherer:
             if self._waiting:
                 chunk = Chunk.of(names, (*self._waiting, chunk.copied()))
         chunk = chunk.listed() if self.keep else chunk
-        seen, more = self._statistics.n if self._statistics else 0, self._summed(chunk, names)
-        total = both(self._statistics, more)
+        total = both(self._statistics, self._summed(chunk, names))
         if self.keep:
-            self._apart = each_of(self._apart, self._summed_apart(chunk, total, seen))
+            self._apart = each_of(self._apart, self._summed_apart(chunk, total, self._seen))
+            self._seen += len(chunk.s) if chunk.unit is None else int(chunk.unit.max()) + 1
         self._statistics = total
         self._names, self._waiting, self._n_waiting = names, (), 0
         if self._bins is None and self._statistics is not None:
@@ -92,7 +90,7 @@ class Gatherer:
             fine=sample and seen + len(chunk.s) < FINE,
             powers=sample and self.standardize,
         ).compiled(len(chunk.s) * len(names))
-        whole = not (chunk.w != np.rint(chunk.w)).any()
+        whole = are_whole(chunk.w)
         features = [
             self._one(j, name, column, scores, whole)
             for j, (name, column) in enumerate(zip(names, chunk.columns, strict=True))
@@ -122,7 +120,7 @@ class Gatherer:
         return empty._replace(sums=tally(index, empty.bins, of_values, f))
 
     def _summed_apart(self, chunk: Chunk, total: Statistics, seen: int) -> tuple[Any, ...]:
-        """Return the sums of 25 groups of rows in the bins of `total`; so many were seen before."""
+        """Return the sums of 25 groups of rows or units in the bins of `total`, after `seen`."""
         other, unit = copy.copy(self), chunk.unit
         group = (seen + (np.arange(len(chunk.s)) if unit is None else unit)) % GROUPS
         other._statistics = total
@@ -153,6 +151,8 @@ class Gatherer:
                 "or firm on a table in memory (result.standardized has the importances)"
             )
         sd = scores.sd(self.rows)
+        lost = np.abs(now.features[0].sums.wr).max()  # of constant scores it is 0, too
+        check_differences("s", sd or float(lost), self.rows)
         if self.standardize and sd > 0:
             now, sd = now.divided(sd), 1.0
         pairs = zip(self._names or [], now.features, strict=True)
@@ -181,7 +181,7 @@ class Gatherer:
         sums = feature.sums.each(lambda a: a[taken])
         known = sums.wrrrr is not None
         found = Tally(
-            bins, sums, influence=_standardized_influence(sums) if known else None, dropped=dropped
+            bins, sums, influence=standardized_influence(sums) if known else None, dropped=dropped
         )
         try:
             found.check(self.rows)
@@ -204,29 +204,3 @@ def both(one: Statistics | None, other: Statistics | None) -> Any:
 def each_of(some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return `both` of each group of rows."""
     return tuple(map(both, some, others)) if some and others else some or others
-
-
-def _standardized_influence(sums: Sums) -> Influence:
-    """Return `Scores.influence` of standardized scores from sums of powers; weights are counts.
-
-    In a bin psi = (1 - V) r^2 - c (r - q)^2, with c = 1 / (1 - 1 / w), is a polynomial in r.
-    """
-    q = sums.wr / np.maximum(sums.w, EMPTY)
-    V = float(sums.w @ q**2 / sums.w.sum())
-    c = 1 / np.maximum(1 - 1 / np.maximum(sums.w, EMPTY), 0.5)
-    psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
-    square = _product(psi, psi)
-    cube = _product(square, psi)
-    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
-    squares, cubes, fourths = (
-        float((p * powers[: len(p)]).sum()) for p in (square, cube, _product(square, square))
-    )
-    return Influence(max(squares, 0.0), cubes, max(fourths, 0.0), False)
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the product of polynomials, whose coefficients are on the first axis."""
-    found = np.zeros((len(p) + len(q) - 1, *p.shape[1:]))
-    for k, coefficient in enumerate(p):
-        found[k : k + len(q)] += coefficient * q
-    return found

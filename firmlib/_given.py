@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from firmlib._beyond import Cells, beyond
+from firmlib._beyond import Cells, beyond, standardized
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
@@ -63,7 +63,7 @@ class Planes:
             g = np.array([np.bincount(index, self.w * x, size) / w for x in self.g])
             inverse = np.repeat(self.inverse, parts, axis=0)
             leverage = leverage + np.einsum("ja,ajk,ka->a", g, inverse, g)
-        return Cells(sums, np.zeros(size), leverage, self.parameters)
+        return Cells(index, sums, np.zeros(size), leverage, self.parameters)
 
 
 def estimate_given(
@@ -94,9 +94,8 @@ def estimate_given(
         fine = _parted(cell, np.where(known, rest, np.nan), scores.w, 2 * parts)
         finer = partial(planes.cells, terms, fine, 2 * parts + 1)
         part, size = fine // 2, parts + 1
-    found = beyond(
-        list(_tables(terms, planes, part, size, rows == "sample" and ordered)), rows, finer
-    )
+    tables = list(_tables(terms, planes, part, size, rows == "sample" and ordered))
+    found = beyond(tables, rows, finer, standardized(scores, e))
     falls = ordered and (scores.w * rest * e)[known].sum() < 0
     return replace(found, sign=-1.0 if falls else 1.0), bins.method
 
@@ -108,13 +107,19 @@ def _scaled(f: np.ndarray) -> np.ndarray:
 
 
 def _parted(cell: np.ndarray, f: np.ndarray, w: np.ndarray, parts: int) -> np.ndarray:
-    """Return the part of its cell that each row is in, of equal weight; missing: the last."""
-    order = np.lexsort((f, cell))
-    known = ~np.isnan(f)
-    weight = np.where(known, w, 0.0)[order]
+    """Return the part of its cell that each row is in, of about equal weight; missing: the last.
+
+    Ties are never split, so that a weight k is the same as the row k times.
+    """
+    order, known = np.lexsort((f, cell)), ~np.isnan(f)
+    new = (np.diff(cell[order]) != 0) | (np.diff(f[order]) != 0)
+    run = np.append(0, np.cumsum(new))  # of equal values
+    weight = np.bincount(run, np.where(known, w, 0.0)[order])
     total = np.bincount(cell, np.where(known, w, 0.0))
-    before = np.cumsum(weight) - np.repeat(np.cumsum(total) - total, np.bincount(cell))
-    share = (before - weight / 2) / np.maximum(np.repeat(total, np.bincount(cell)), EMPTY)
+    where = np.empty(len(weight), dtype=np.intp)
+    where[run] = cell[order]
+    before = np.cumsum(weight) - weight / 2 - (np.cumsum(total) - total)[where]
+    share = (before / np.maximum(total[where], EMPTY))[run]
     part = np.empty(len(f), dtype=np.intp)
     part[order] = np.clip(share * parts, 0, parts - 1).astype(np.intp)
     return np.where(known, part, parts)

@@ -74,7 +74,7 @@ def _flat(scores: Scores, F: np.ndarray) -> bool:
 
 def influence(scores: Scores, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what each row adds to V, and how well both models together predict its score."""
-    r, w = scores.r, scores.w
+    r, w = scores.r, scores.w / scores.w.mean()  # penalties of models are those of so many rows
     if _flat(scores, F):
         return np.zeros_like(r), np.zeros_like(r)
     m, other = np.zeros((2, len(F)))
@@ -90,7 +90,7 @@ def influence(scores: Scores, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             m[test], other[test] = (learn(F[part], r[part], w[part])(F[test]) for part in rows)
     both, product = r * (m + other), m * other
     scale = 1.0
-    if w @ product > 3 * np.sqrt(scores.squares(product)):
+    if scores.w @ product > 3 * np.sqrt(scores.squares(product)):
         scale = float(np.clip(w @ both / 2 / (w @ product), 0.5, 2))
     return scale * both - scale**2 * product, both
 

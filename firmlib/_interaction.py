@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from firmlib._beyond import Cells, beyond
+from firmlib._beyond import Cells, beyond, standardized
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._moments import Scores
@@ -102,34 +102,34 @@ def estimate_interactions(
     found = Estimate.empty(len(pairs))
     for i, (j, k) in enumerate(pairs):
         one, two = axes[j], axes[k]
-        terms, finer = _left(scores, one, two), None
+        e, finer = _left(scores, one, two), None
+        terms = Scores.of(e, scores.w, 0.0, sampling=scores.parts.ww is not None).parts
         if any(x.line is not None for x in (one, two)):
             finer = partial(_cells, terms, one.index, two.index, len(one.coarse), len(two.coarse))
-        found.put(i, beyond(list(_tables(terms, one, two, rows)), rows, finer))
+        tables = list(_tables(terms, one, two, rows))
+        found.put(i, beyond(tables, rows, finer, standardized(scores, e)))
     methods = ["discrete" if axes[j].levels and axes[k].levels else "binned" for j, k in pairs]
     return [f"{names[j]} × {names[k]}" for j, k in pairs], found, methods
 
 
-def _left(scores: Scores, one: Axis, two: Axis) -> Sums:
-    """Return what each row adds to the sums of e, the scores without the best sum of curves."""
+def _left(scores: Scores, one: Axis, two: Axis) -> np.ndarray:
+    """Return e, the scores without the best sum of curves."""
     w, e = scores.w, _without_lines(scores, [x.line for x in (one, two) if x.line is not None])
     shape = len(one.coarse), len(two.coarse)
     cell = one.index * shape[1] + two.index
     table = np.bincount(cell, w, shape[0] * shape[1]).reshape(shape)
     g, h, _ = _additive(table, np.bincount(cell, w * e, table.size).reshape(shape))
     e = e - one.curve(g) - two.curve(h)
-    if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
-        e = np.zeros_like(e)
-    return Scores.of(e, w, 0.0, sampling=scores.parts.ww is not None).parts
+    return np.zeros_like(e) if np.abs(e).max() < ROUNDING * np.abs(scores.r).max() else e
 
 
 def _cells(terms: Sums, a: np.ndarray, b: np.ndarray, rows: int, columns: int) -> Cells:
     """Sum up in the cells of a table of bins, and fit a sum of curves again."""
-    sums = terms.each(lambda term: np.bincount(a * columns + b, term, rows * columns))
-    shape = rows, columns
+    index, shape = a * columns + b, (rows, columns)
+    sums = terms.each(lambda term: np.bincount(index, term, rows * columns))
     g, h, leverage = _additive(sums.w.reshape(shape), sums.wr.reshape(shape))
     inside = float((sums.w * leverage.ravel()).sum())  # the curves do not vary within cells
-    return Cells(sums, (g[:, None] + h).ravel(), leverage.ravel(), inside)
+    return Cells(index, sums, (g[:, None] + h).ravel(), leverage.ravel(), inside)
 
 
 def _tables(terms: Sums, one: Axis, two: Axis, rows: str) -> Iterator[Cells]:

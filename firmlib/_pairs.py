@@ -9,7 +9,7 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._inference import Estimate
-from firmlib._moments import Scores, Tally
+from firmlib._moments import Scores, Tally, standardized_influence
 from firmlib._rounding import NUDGE, ROUNDING
 from firmlib._spread import Sums, spread
 
@@ -37,13 +37,17 @@ def estimate_pairs(
     With B = 1 where it has the larger value and 0 elsewhere, B'diag(a)B sums `a` over the rows
     where both columns have it; with the sums over each column that gives the sums over the rows
     where both, one or none of them have it. For `a` take what `tally` takes. None if the table
-    has other values, or if several rows belong to a unit.
+    has other values, if several rows belong to a unit, or if sums are not enough.
     """
     low, high = table.min(), table.max()
     if np.any((table != low) & (table != high)) or scores.unit is not None:
         return None
     if kind == "product" and (low, high) not in ((0, 1), (-1, 1)):
         return None
+    if scores.standardized and rows == "sample":
+        if scores.parts.ww is not None:
+            return None
+        scores = Scores.of(scores.r, scores.w, 0.0, powers=True)
     B = (table == high).astype(float)
     j, k = np.triu_indices(B.shape[1], 1)
     summed = [a for a in scores.parts if a is not None]
@@ -67,7 +71,8 @@ def estimate_pairs(
     sums[:, sums[0] < NUDGE * total[0]] = 0
     rest = iter(sums)
     sums = Sums._make(None if a is None else next(rest) for a in scores.parts)
-    found = spread(sums, rows)
+    known = None if sums.wrrrr is None else standardized_influence(sums)
+    found = spread(sums, rows, known=known)
     full = [
         f"{names[a]}{middle}{names[b]}{end}"
         for a, b in zip(j.tolist(), k.tolist(), strict=True)

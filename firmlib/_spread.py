@@ -194,8 +194,9 @@ def paired_bins(sums: Sums) -> np.ndarray:
 def bin_noise(
     sums: Sums, m: np.ndarray, wwr: np.ndarray, wwrr: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return e_b, the unbiased u_b = w_b Var(m_b), and the effective rows w^2 / ww of the bins.
+    """Return e_b, u_b = w_b Var(m_b), and the effective rows w^2 / ww of the bins.
 
+    e_b is unbiased for Var(m_b), but may fall below 0; u_b is not, of few rows of uneven weight.
     Lone rows borrow the pooled variance v = u w / ww of a row.
     """
     w, ww = sums.w, sums.pairs[0]
@@ -204,14 +205,13 @@ def bin_noise(
     pairs = np.where(paired, w**2 - ww, 1.0)
     squares = wwrr - m * (2 * wwr - m * ww)  # of w (r - m)
     squares = np.where(squares > _ROUNDED * wwrr.sum(axis=0), squares, 0.0)
-    u = squares * w / pairs
-    df = np.where(paired, n - 1, 0.0)
+    lost = squares if sums.ww is None else wwrr - m**2 * ww
     k = ww / np.maximum(w, EMPTY)
-    pooled = (df * u / np.maximum(k, EMPTY)).sum(axis=0) / np.maximum(df.sum(axis=0), EMPTY)
-    u = np.where(paired, u, pooled * k)
-    e = u / np.maximum(w, EMPTY)
-    if sums.ww is not None:
-        e = np.where(paired, (wwrr - m**2 * ww) / pairs, e)
+    df = np.where(paired, ww - k**2, 0.0).sum(axis=0)
+    pooled = np.where(paired, lost, 0.0).sum(axis=0) / np.maximum(df, EMPTY)
+    pooled = np.maximum(pooled, 0.0) * k
+    u = np.where(paired, squares * w / pairs, pooled)
+    e = np.where(paired, lost / pairs, pooled / np.maximum(w, EMPTY))
     return e, u, n
 
 

@@ -181,7 +181,7 @@ class Statistics(NamedTuple):
         features = now.features
         if weight_type == "count" and self.total is None:
             features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
-        if self.n >= FINE:
+        if (self.weight if weight_type == "count" else self.n) >= FINE:
             features = [f.changed(wgg=None, wgr=None) for f in features]
             features = [f if f.sums.wrrrr is not None else f.changed(wrrr=None) for f in features]
         return now._replace(features=features)

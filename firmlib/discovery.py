@@ -130,7 +130,8 @@ def search(
         groups=groups,
     )
     scores, table = data.scores, data.table
-    sampling = check_weight_type(weight_type, scores.w, "sample", "auto") == "sampling"
+    weights = data.weight * scores.w
+    sampling = check_weight_type(weight_type, weights, "sample", "auto") == "sampling"
     if len(scores.r) < _SMALLEST:
         raise ValueError(
             f"X has {len(scores.r)} rows with a weight; expected at least {_SMALLEST}, of which "
@@ -164,7 +165,7 @@ def search(
         (scores.r + scores.mean)[~seen],
         met[~seen].astype(float),
         feature_names=[" ∧ ".join(names[i] for i in rule) for rule in rules],
-        sample_weight=scores.w[~seen],
+        sample_weight=weights[~seen],
         weight_type="sampling" if sampling else "count",
         groups=None if scores.unit is None else scores.unit[~seen],
         confidence_level=confidence_level,

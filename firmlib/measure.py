@@ -55,7 +55,8 @@ def firm(
     Parameters
     ----------
     score : fitted estimator, callable X -> (n,), or array of shape (n,)
-        The score s; see `firmlib.scores.as_score`. Labels count as scores.
+        The score s; see `firmlib.scores.as_score`. Labels count as scores. They differ by
+        1e-30 to 1e30 (of a population 1e-150 to 1e150), or not at all.
     X : array, sparse matrix or data frame of shape (n, d)
         Rows from the distribution of the inputs, of numbers, categories and dates. The model gets
         them as they are. Also a dask array or data frame, a polars LazyFrame, a `pyarrow.dataset`
@@ -98,13 +99,17 @@ def firm(
         asks another question; or an error. Missing scores are always one, and so are infinite
         values.
     weight_type : {"auto", "count", "sampling"}, default "auto"
-        What weights mean in a sample. As a "count", a weight k is the same as the row k times.
+        What weights mean in a sample. As a "count", a weight k is the same as the row k times:
+        exactly, but for bins of fewer than 2048 rows that stand for more and of rows in `groups`,
+        which come out otherwise, and for several columns in one model (a group of columns, more
+        than two `given`), which sees a row once, with its weight.
         As those of "sampling" (survey, inverse probability) they say how much of the population
         a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
-        of counts. "auto" is "count" where all are whole numbers; the result records it.
+        of counts. "auto" is "count" where all are whole numbers below 2^53; the result records it.
     groups : array of shape (n,), default None
-        The unit (patient, day, gene) that each row belongs to, by any label; by default every row
-        is one. Errors and tests then count units, and pairs of rows of one unit are not used.
+        The unit (patient, day, gene) that each row belongs to, by any label but a missing one; by
+        default every row is one. Errors and tests then count units, and pairs of rows of one unit
+        are not used, nor are pairs of those copies of a row that its weight counts.
     given : column or list of columns, default None
         What is known already. Importances then say what a feature adds: the sd of what the
         expected score still moves with f once these columns are known,
@@ -115,7 +120,8 @@ def firm(
         Names to use instead; pairs keep theirs.
     standardize : bool, default False
         Divide the score by its standard deviation first; errors and intervals know that it is
-        estimated.
+        estimated. Those of groups of columns do not, and are too wide where these explain nearly
+        all of the score, which also covers what their models miss.
     confidence_level : float, default 0.95
         Of the intervals, above 0 and below 1.
     keep : bool, default True
@@ -242,7 +248,7 @@ def firm(
         kinds=tuple(kinds),
         missing=np.array(shares),
         feature_names=tuple(names),
-        curves=Curves(names, sources, data.scores.mean, data.rows),
+        curves=Curves(names, sources, data.scores.mean, data.rows, data.weight),
         n=len(data.scores.r),
         rows=data.rows,
         weight_type="count" if data.scores.parts.ww is None else "sampling",
@@ -319,4 +325,4 @@ def conditional_expected_score(
     [(_, f)] = resolve({"feature": values}, data.table)
     _, [source], _ = data.estimate(["feature"], [f], None)
     assert source is not None  # one feature, not a group
-    return ConditionalScore(**source.curve(data.scores.mean, data.rows))
+    return ConditionalScore.of(source, data.scores.mean, data.rows, data.weight)

@@ -20,6 +20,7 @@ from firmlib._checks import (
     check_confidence_level,
     check_integer,
     check_n_bins,
+    check_number,
     check_option,
 )
 from firmlib._columns import Column, check_present
@@ -35,7 +36,7 @@ from firmlib._data import (
 from firmlib._gather import Gatherer, both, each_of
 from firmlib._inference import Influence
 from firmlib._moments import summarize
-from firmlib._paired import Jackknife
+from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
 from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, check_bins, check_same
@@ -47,6 +48,8 @@ from firmlib.scores import Response, Score, is_model, respond
 __all__ = ["StreamingFirm"]
 
 METHODS = ("auto", "discrete", "binned")
+
+_HEAVIEST = 1e30  # row of a chunk; powers of the weight overflow or vanish beyond
 
 
 class StreamingFirm(Gatherer):
@@ -199,6 +202,7 @@ class StreamingFirm(Gatherer):
             Labels of units, of several rows each, as for `firm`; with keep=True, whose groups of
             rows, here of units, give the errors. All rows of a unit must come in one chunk: one
             that goes on in the next chunk is refused, but not everyone that comes again is noticed.
+            There must be 25 units at least, and of streams that are merged in one of them.
 
         Returns
         -------
@@ -228,6 +232,7 @@ class StreamingFirm(Gatherer):
         s = self._scores(s, table)
         s, w, keep = check_scores("s", s, sample_weight, zeros=True)
         if len(s):
+            check_number("sample_weight", float(w.max()), 1 / _HEAVIEST, _HEAVIEST)
             table_of_all, table = table, table.of_rows(keep).in_order()
             names, functions = zip(*resolve(self.features, table), strict=True)
             names = self._checked_names(table, names)
@@ -241,7 +246,7 @@ class StreamingFirm(Gatherer):
             self._labels = labels
         return self
 
-    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[Any, np.ndarray]:
+    def _checked_units(self, groups: ArrayLike, table: Table, keep: Any) -> tuple[list, np.ndarray]:
         """Return the labels of units and the unit of each row; none was in the chunk before."""
         if not self.keep or self.missing == "drop":
             raise ValueError(
@@ -249,13 +254,14 @@ class StreamingFirm(Gatherer):
                 f"{self.keep} and missing={self.missing!r}"
             )
         labels, unit = units(groups, table, keep)
-        again = np.intersect1d(labels, self._labels)
-        if len(again):
+        before = set(self._labels)
+        again = [label for label in labels.tolist() if label in before]
+        if again:
             raise ValueError(
-                f"groups={again.tolist()[0]!r} was in the chunk before, too; expected all rows of "
+                f"groups={again[0]!r} was in the chunk before, too; expected all rows of "
                 "a unit in one chunk"
             )
-        return labels, unit
+        return labels.tolist(), unit
 
     def _scores(self, s: Any, table: Table) -> np.ndarray:
         if not is_model(s):
@@ -372,6 +378,12 @@ class StreamingFirm(Gatherer):
             apart = self._summed_apart(Chunk.of(names, self._waiting), total, 0)
         kept = Jackknife(apart, copy.copy(self)._variance) if self.keep else None
         if kept is not None and now.total is not None:
+            units = GROUPS - apart.count(None)
+            if units < GROUPS:
+                raise ValueError(
+                    f"errors of a stream with groups need at least {GROUPS} units in a part, got "
+                    f"{units}; firm on a table in memory takes fewer"
+                )
             moves = kept.influences(range(len(names)), names)[0] * now.weight
             tallies = [
                 one._replace(influence=Influence(S, 0.0, 2 * S**2 / kept.df, True))

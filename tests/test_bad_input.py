@@ -87,6 +87,9 @@ SCORES = {
         "^score must hold numbers, got list",
     ),
     "score too large": (lambda: firm(S * 1e200, X), r"^score=\S+e\+200 overflows"),
+    "score large": (lambda: firm(S * 1e78, X), r"^score differs by \S+e\+78; .* to 1e\+30"),
+    "score small": (lambda: firm(S * 1e-100, X), "^score differs by .*e-100; expected 1e-30 to"),
+    "score lost": (lambda: firm(S * 1e-170, X), "^score differs by .*e-170; .* rescale"),
     "class": (lambda: firm(SVC, X), "^score=SVC is a class; expected a fitted instance"),
     "unfitted": (lambda: firm(SVC(), X), "^score=SVC is not fitted; call its fit first"),
     "unfitted pipeline": (

@@ -188,6 +188,19 @@ def test_signs_weights_and_units():
     np.testing.assert_allclose(halves.importances, one.standardized, rtol=1e-6)
 
 
+def test_weights_of_sampling_neither_add_to_an_importance_nor_reject_too_often():
+    pvalues, importances = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, w = rng.normal(size=(1000, 3)), rng.exponential(size=1000)
+        s = X[:, 0] + rng.normal(size=1000)
+        pvalues += list(firm(s, X, given=0, sample_weight=w).pvalues)
+        s = X @ [1, 1, 0.5]
+        importances.append(firm(s, X, [2], given=0, sample_weight=w).importances[0])
+    assert np.mean(np.array(pvalues) < 0.05) < 0.1
+    assert abs(np.mean(importances) - 0.5) < 0.04
+
+
 def test_json_and_picture():
     X, s, _ = normal_rows(500)
     result = firm(s, X, given="x0")

@@ -16,6 +16,7 @@ import firmlib
 from firmlib import StreamingFirm, features, firm
 from firmlib._inference import Estimate
 from firmlib._paired import differences, known
+from firmlib.features import Pairs
 
 
 def by_pairs(s, f, w, unit):
@@ -46,7 +47,7 @@ def test_pairs_of_rows_of_different_units(seed, kind):
 
 
 @settings(deadline=None, max_examples=20)
-@given(scale=st.sampled_from([0.3, 1e-6, 1e9]), seed=st.integers(0, 99))
+@given(scale=st.sampled_from([0.3, 1e-6, 1e9, 1e-200, 1e200]), seed=st.integers(0, 99))
 def test_the_scale_of_weights_of_sampling_does_not_matter(scale, seed):
     rng = np.random.default_rng(seed)
     X, w = rng.normal(size=(60, 2)), rng.exponential(size=60)
@@ -54,6 +55,45 @@ def test_the_scale_of_weights_of_sampling_does_not_matter(scale, seed):
     one, other = (firm(s, X, sample_weight=v, weight_type="sampling") for v in (w, scale * w))
     for name in ("variance", "standard_error", "pvalues", "ci_high"):
         np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(other.curves["x0"].n, scale * one.curves["x0"].n)
+    assert firm(s, X, sample_weight=1e200 * w).weight_type == "sampling"
+
+
+@pytest.mark.parametrize("scale", [1e-29, 1e29])
+def test_scores_of_extreme_scale(scale):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 2))
+    s = X[:, 0] + rng.normal(size=300)
+    unit = np.arange(300) // 2
+    for options in ({}, {"groups": unit}, {"given": 1}, {"sample_weight": rng.random(300)}):
+        one, other = firm(s, X, **options), firm(scale * s, X, **options)
+        np.testing.assert_allclose(other.pvalues, one.pvalues, rtol=1e-6)
+        for name in ("importances", "standard_error", "ci_low", "ci_high"):
+            found, wanted = getattr(other, name) / scale, getattr(one, name)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+    assert (firm(np.full(300, scale), X).importances == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["xor", "sampled xor", "given", "interaction"])
+def test_errors_know_that_the_sd_is_estimated(kind):
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        options = {"features": Pairs("interaction")}
+        X, z = rng.normal(size=(400, 2)), rng.normal(size=400)
+        s = X[:, 0] * X[:, 1] + 0.1 * z
+        if "xor" in kind:
+            options = {"features": Pairs("xor")}
+            X = (X > 0.5).astype(float)
+            s = (X[:, 0] != X[:, 1]) + 0.1 * z
+        elif kind == "given":
+            options, s = {"given": 0}, X @ [0.2, 1] + 0.3 * z
+        if "sampled" in kind:
+            options["sample_weight"] = rng.random(400)
+        result = firm(s, X, standardize=True, **options)
+        found.append([abs(result.importances[0]), result.standard_error[0]])
+    Q, error = np.transpose(found)
+    assert 0.7 < error.mean() / Q.std() < 1.4
 
 
 def test_equal_weights_of_sampling_are_no_weights():
@@ -72,6 +112,73 @@ def test_units_of_one_row_are_rows():
     s = X[:, 0] + rng.normal(size=200)
     one, other = firm(s, X), firm(s, X, groups=[f"row {i}" for i in range(200)])
     np.testing.assert_array_equal(other.ci_high, one.ci_high)
+
+
+def test_copies_of_a_row_are_one_unit():
+    rng = np.random.default_rng(5)
+    X, w, unit = rng.integers(0, 4, (300, 1)), rng.integers(1, 6, 300), np.arange(300)
+    s, copies = rng.normal(size=300), np.repeat(unit, w)
+    one = firm(s, X, sample_weight=w, groups=unit)
+    other = firm(s[copies], X[copies], groups=unit[copies])
+    for name in ("variance", "standard_error", "pvalues", "ci_high"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"given": 0}, {"given": [0, 1]}])
+def test_a_count_is_a_repetition(options):
+    rng = np.random.default_rng(9)
+    X, w = rng.normal(size=(400, 3)), rng.integers(1, 6, 400)
+    s, copies = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400), np.repeat(np.arange(400), w)
+    one = firm(s, X, sample_weight=w, **options)
+    other = firm(s[copies], X[copies], **options)
+    for name in ("importances", "standard_error", "pvalues", "ci_high"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+
+
+def test_many_rows_are_many_counts():
+    rng = np.random.default_rng(10)
+    x, w = rng.normal(size=(30_000, 1)), np.full(30_000, 2)
+    s = x[:, 0] ** 2 + rng.normal(size=30_000)
+    twice = firm(np.repeat(s, 2), np.repeat(x, 2, axis=0)).variance
+    np.testing.assert_allclose(firm(s, x, sample_weight=w).variance, twice, rtol=1e-12)
+    stream = StreamingFirm(first_rows=30_000).partial_fit(x, s, w)
+    np.testing.assert_allclose(stream.result().variance, twice, rtol=1e-12)
+
+
+def test_the_scale_of_weights_does_not_matter_to_a_group():
+    rng = np.random.default_rng(11)
+    X, w = rng.normal(size=(200, 2)), rng.exponential(size=200)
+    s = X.sum(axis=1) + rng.normal(size=200)
+    one, other = (firm(s, X, {"g": [0, 1]}, sample_weight=c * w).variance for c in (1, 1e-3))
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_units_are_told_by_labels_of_any_kind():
+    rng = np.random.default_rng(6)
+    X, s, unit = rng.normal(size=(60, 2)), rng.normal(size=60), np.arange(60) // 2
+    mixed = [str(u // 2) if u % 2 else u // 2 for u in unit.tolist()]
+    days = np.datetime64("2020-01-01") + unit
+    for labels in (mixed, np.array(mixed, object), days, pd.Series(unit).astype("category")):
+        found = firm(s, X, groups=labels)
+        np.testing.assert_allclose(found.ci_high, firm(s, X, groups=unit).ci_high, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["nan", "None", "NaT", "NA"])
+def test_units_must_be_known(kind):
+    X, s, w = np.arange(20.0).reshape(10, 2), np.arange(10.0), np.ones(10)
+    labels = {
+        "nan": np.arange(10.0),
+        "None": np.array([f"unit {i}" for i in range(10)], object),
+        "NaT": np.datetime64("2020-01-01") + np.arange(10),
+        "NA": pd.Series(range(10), dtype="Int64"),
+    }[kind]
+    labels[[4, 7]] = {"nan": np.nan, "NaT": np.datetime64("NaT")}.get(kind)
+    with pytest.raises(ValueError, match=r"groups must not be missing, got 2 .* first at row 4"):
+        firm(s, X, groups=labels)
+    with pytest.raises(ValueError, match=r"groups must not be missing, got 2 .* first at row 4"):
+        StreamingFirm(keep=True).partial_fit(X, s, groups=labels)
+    w[[4, 7]] = 0
+    firm(s, X, groups=labels, sample_weight=w)
 
 
 @pytest.mark.slow
@@ -368,6 +475,19 @@ def test_parts_of_a_stream_of_units_merge():
     alone = StreamingFirm(keep=True, bins=whole.bins).partial_fit(X, s)
     with pytest.raises(ValueError, match="groups came with some of the rows"):
         left.merge(alone)
+
+
+def test_a_stream_needs_25_units_and_counts_them_over_chunks():
+    X, s, _ = in_units(np.random.default_rng(27))
+    stream, ten = StreamingFirm(keep=True, first_rows=2), np.arange(250) % 10
+    X, s = np.resize(X, (1000, X.shape[1])), np.resize(s, 1000)
+    stream.partial_fit(X[:250], s[:250], groups=ten)
+    with pytest.raises(ValueError, match="with groups need at least 25 units in a part, got 10"):
+        stream.result()
+    for k in (1, 2, 3):
+        rows = slice(250 * k, 250 * k + 250)
+        stream.partial_fit(X[rows], s[rows], groups=ten + 10 * k)
+    assert (stream.result().standard_error > 0).all()
 
 
 def test_units_of_a_stream_that_cannot_be_told_are_refused():

@@ -457,6 +457,19 @@ REFUSED = {
     ),
     "s without F": (lambda: started().partial_fit(F[:0], S[:8]), r"^s has shape \(8,\), .* \(0,\)"),
     "s nan": (lambda: started().partial_fit(F[:1], [np.nan]), "^s must be finite, got 1 NaN"),
+    "s very large": (lambda: started().partial_fit(F, 1e78 * S).result(), r"^s differs by .*e\+78"),
+    "s small": (
+        lambda: StreamingFirm().partial_fit(F, 1e-100 * S).result(),
+        "^s differs by .*e-100",
+    ),
+    "s lost": (
+        lambda: StreamingFirm().partial_fit(F, 1e-170 * S).result(),
+        "^s differs by .*e-169",
+    ),
+    "weights large": (
+        lambda: started().partial_fit(F[:1], [1], [1e200]),
+        r"to 1e\+30, got .*1e\+200",
+    ),
     "s large": (lambda: started().partial_fit(F[:1], [1e200]), r"^s=1e\+200 overflows"),
     "s 2-d": (lambda: started().partial_fit(F, S[:, None]), "^s must have 1 axes, got shape"),
     "weights short": (
