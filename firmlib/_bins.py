@@ -223,9 +223,9 @@ def _on_grid(
             if not grid.usable:
                 return None
             found = sweep(f, w, grid, cells)
-            n = found.n
+            n, W = found.n, float(found.n.sum())
             few = method == "auto" and np.count_nonzero(n) <= n_bins
-            full = n > (0 if few else FULL * n.sum() / cells)
+            full = n > (0 if few else FULL * W / cells)
             value = found.values(full) if full.any() else np.empty(0)
             if value is not None:
                 break
@@ -236,7 +236,7 @@ def _on_grid(
     if few:
         bin_of_cell = np.cumsum(full, dtype=np.int32) - 1
         return Bins(value[full], "discrete", **seen), found.index(bin_of_cell)
-    first, bin_of_cell = found.runs(_edges(float(n.sum()), n_bins, tails), NUDGE / n_bins)
+    first, bin_of_cell = found.runs(_edges(W, n_bins, tails), NUDGE / n_bins)
     bins = Bins(grid.value(first), "binned", grid, bin_of_cell, **seen)
     return bins, found.index(bin_of_cell)
 

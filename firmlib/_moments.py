@@ -176,6 +176,21 @@ class Scores:
         parts, totals = zip(*(pair for pair in pairs if pair[0] is not None), strict=True)
         return np.array(parts), np.array(totals)
 
+    @cached_property
+    def _paired(self) -> list[np.ndarray]:
+        """What each row adds to those sums that there are, two and two as complex numbers."""
+        parts = [a for a in self.parts if a is not None]
+        odd = parts.pop() if len(parts) % 2 else None
+        pairs = [a + 1j * b for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        return pairs if odd is None else [*pairs, odd]
+
+    def summed(self, index: np.ndarray, n_bins: int) -> Sums:
+        """Return the sums over the rows of each bin of what each adds to them."""
+        if self.count is not None:  # a few entries of one feature are not worth pairing
+            return self.parts.each(lambda a: np.bincount(index, a, n_bins))
+        each = iter([sums for a in self._paired for sums in _summed(a, index, n_bins)])
+        return Sums._make(None if a is None else next(each) for a in self.parts)
+
     def find_bins(
         self, f: np.ndarray, *, counts: bool | None = None, **options: Any
     ) -> tuple[Bins, np.ndarray]:
@@ -185,7 +200,7 @@ class Scores:
         """
         w, n = self.w, None
         if self.count is None and self.alike:
-            options["alike"] = True
+            w, options["alike"] = self.weights, True
         if self.unit is not None:
             ranked = np.sort(f)
             z = ranked.searchsorted(f) + ranked.searchsorted(f, side="right") - float(len(f))
@@ -315,18 +330,27 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     if scores.loops is not None:
         sums = _swept(index, scores, f, bins)
     else:
-
-        def summed(a: np.ndarray) -> np.ndarray:
-            return np.bincount(index, a, n_bins)
-
-        sums = scores.parts.each(summed)._replace(wf=summed(w * f))
+        sums = scores.summed(index, n_bins)._replace(wf=np.bincount(index, w * f, n_bins))
         if bins.method == "binned" and scores.fine:
+            both = np.empty(len(f), complex)
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
-                g = f - bins.first[index]
-                sums = sums._replace(wgr=summed(wr * g), wgg=summed(np.square(g, out=g) * w))
+                g = f - bins.first.take(index)
+                np.multiply(wr, g, out=both.real)
+                np.multiply(np.square(g, out=g), w, out=both.imag)
+                wgr, wgg = _summed(both, index, n_bins)
+            sums = sums._replace(wgr=wgr, wgg=wgg)
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
+
+
+def _summed(a: np.ndarray, index: np.ndarray, n_bins: int) -> list[np.ndarray]:
+    """Return the sums in each bin; of the two parts of complex numbers, which is faster."""
+    if a.dtype != complex:
+        return [np.bincount(index, a, n_bins)]
+    sums = np.zeros(n_bins, complex)
+    np.add.at(sums, index, a)
+    return [sums.real, sums.imag]
 
 
 def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins) -> Sums:
