@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from firmlib._bins import Bins, find_bins
-from firmlib._columns import Column
+from firmlib._bins import Bins, find_bins, starts_by_rank
+from firmlib._columns import NUMBER, Column
 from firmlib._fast import Summed, Swept, loops, swept
 from firmlib._inference import Estimate, Influence
 from firmlib._rounding import EMPTY, ROUNDING
@@ -26,7 +27,11 @@ ROWS = ("auto", "sample", "population")
 FINE = 50_000
 """Rows from which bins are so narrow that lines within them, and skewness, no longer matter."""
 
+SMALL = 1024
+"""Rows up to which several columns are looked at together."""
+
 _NO_ROWS = np.empty(0)
+_NEAR = 4 * SMALL  # values that are summed up together; larger arrays are fetched anew each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +98,13 @@ class Scores:
 
     def compiled(self, values: int) -> Self:
         """Return the same, to be summed up by compiled loops if so many values are worth it."""
-        plain = self.parts.ww is None and self.parts.wrrrr is None and self.unit is None
         found = loops(values)
-        return replace(self, loops=found) if plain and not self.standardized else self
+        return replace(self, loops=found) if self.plain and self.parts.wrrrr is None else self
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows count as they are: not by weights of sampling or by unit, nor divided."""
+        return self.parts.ww is None and self.unit is None and not self.standardized
 
     @property
     def fine(self) -> bool:
@@ -142,6 +151,11 @@ class Scores:
         unit = None if self.unit is None else self.unit[keep]
         parts = self.parts.each(lambda a: a[keep])
         return type(self)(self.mean, self.r[keep], self.w[keep], parts, unit, self.standardized)
+
+    def repeated(self, times: int) -> Self:
+        """Return those of the rows again and again, minus the same mean."""
+        parts = self.parts.each(lambda a: np.tile(a, times))
+        return type(self)(self.mean, _NO_ROWS, parts.w, parts)
 
     def sd(self, rows: str) -> float:
         """Return the standard deviation of the scores."""
@@ -320,6 +334,57 @@ class Tally(NamedTuple):
             "standard_error": np.sqrt(found.u / w),
             "kind": self.bins.scale.kind,
         }
+
+
+def tally_by_rank(
+    scores: Scores, features: Sequence[Any], *, method: str, rows: str, n_bins: int | str
+) -> list[Tally | None]:
+    """Sum up several features at once: numbers without ties have the same bins, by rank.
+
+    None stands for a feature that is to be looked at alone.
+    """
+    found: list[Tally | None] = [None] * len(features)
+    n, weight, starts = len(scores.r), float(scores.w[0]), None
+    if n <= SMALL and scores.loops is None and scores.plain and scores.alike:
+        starts = starts_by_rank(n, weight, method=method, rows=rows, n_bins=n_bins)
+    if starts is None:
+        return found
+    limit = np.finfo(float).max / (n * weight)  # beyond it, sums may overflow
+    some = [j for j, feature in enumerate(features) if _numbers(feature, limit)]
+    repeated = scores
+    for part in np.array_split(some, min(len(some), -(-len(some) * n // _NEAR))) if some else ():
+        if len(repeated.w) != n * len(part):
+            repeated = scores.repeated(len(part))
+        f = np.array([features[j].values for j in part])
+        for j, one in zip(part.tolist(), _ranked(f, repeated, starts), strict=True):
+            found[j] = one
+    return found
+
+
+def _ranked(f: np.ndarray, scores: Scores, starts: np.ndarray) -> list[Tally | None]:
+    """Sum up features (first axis) as if they were one, whose bins lie one behind the other."""
+    m, n = f.shape
+    order = (f.argsort(axis=1) + n * np.arange(m)[:, None]).ravel()
+    ranked = f.take(order).reshape(m, n)
+    first = ranked[:, starts] + 0.0  # never -0.0
+    index = np.empty_like(order)
+    index[order] = np.arange(first.size).repeat(np.tile(np.diff(starts, append=n), m))
+    sums = tally(index, Bins(first.ravel(), "binned"), scores, f.ravel())
+    sums = sums.each(lambda a: a.reshape(first.shape))
+    good = (ranked[:, 1:] != ranked[:, :-1]).all(axis=1) & paired_bins(sums).any(axis=1)
+    return [
+        Tally(Bins(first[i], "binned", last=float(ranked[i, -1]), n=n), sums.each(itemgetter(i)))
+        if one
+        else None
+        for i, one in enumerate(good.tolist())
+    ]
+
+
+def _numbers(feature: Any, limit: float) -> bool:
+    """Return whether a feature is a column of numbers up to a limit, one in each row."""
+    if not isinstance(feature, Column) or feature.rows is not None or feature.scale is not NUMBER:
+        return False
+    return feature.ends is not None and -limit < feature.ends[0] <= feature.ends[1] < limit
 
 
 def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
