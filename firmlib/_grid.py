@@ -79,7 +79,7 @@ class Cells:
 
     def __init__(self, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int) -> None:
         self.f, self.w, self.grid = f, w, grid
-        self.cell = grid.cell(f, cells)
+        self.cell = grid.place(f).astype(np.intp)  # none lies beyond the ends
         self.n = _weigh(self.cell, w, cells)
 
     def count(self, grid: Grid, cells: int) -> np.ndarray:

@@ -198,7 +198,7 @@ class Scores:
         pairs = [a + 1j * b for a, b in zip(parts[::2], parts[1::2], strict=True)]
         return pairs if odd is None else [*pairs, odd]
 
-    def summed(self, index: np.ndarray, n_bins: int) -> Sums:
+    def summed(self, index: Any, n_bins: int) -> Sums:
         """Return the sums over the rows of each bin of what each adds to them."""
         if self.count is not None:  # a few entries of one feature are not worth pairing
             return self.parts.each(lambda a: np.bincount(index, a, n_bins))
@@ -397,25 +397,25 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     else:
         sums = scores.summed(index, n_bins)._replace(wf=np.bincount(index, w * f, n_bins))
         if bins.method == "binned" and scores.fine:
-            both = np.empty(len(f), complex)
+            pairs = np.empty((len(f), 2))
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
                 g = f - bins.first.take(index)
-                np.multiply(wr, g, out=both.real)
-                np.multiply(np.square(g, out=g), w, out=both.imag)
-                wgr, wgg = _summed(both, index, n_bins)
+                np.multiply(wr, g, out=pairs[:, 0])
+                np.multiply(np.square(g, out=g), w, out=pairs[:, 1])
+                wgr, wgg = _summed(pairs.view(complex).ravel(), index, n_bins)
             sums = sums._replace(wgr=wgr, wgg=wgg)
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 
 
-def _summed(a: np.ndarray, index: np.ndarray, n_bins: int) -> list[np.ndarray]:
-    """Return the sums in each bin; of the two parts of complex numbers, which is faster."""
+def _summed(a: np.ndarray, index: Any, n_bins: int) -> list[np.ndarray]:
+    """Return the sums in each bin; two of complex numbers, faster than one after the other."""
     if a.dtype != complex:
         return [np.bincount(index, a, n_bins)]
-    sums = np.zeros(n_bins, complex)
-    np.add.at(sums, index, a)
-    return [sums.real, sums.imag]
+    sums = np.zeros((n_bins, 2))
+    np.add.at(sums.view(complex).ravel(), index, a)
+    return list(sums.T)
 
 
 def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins) -> Sums:
