@@ -27,11 +27,13 @@ ROWS = ("auto", "sample", "population")
 FINE = 50_000
 """Rows from which bins are so narrow that lines within them, and skewness, no longer matter."""
 
-SMALL = 1024
+SMALL = 512
 """Rows up to which several columns are looked at together."""
 
 _NO_ROWS = np.empty(0)
-_NEAR = 4 * SMALL  # values that are summed up together; larger arrays are fetched anew each time
+_MANY = 2048  # rows from which it is faster to sum up two numbers of each at once
+_HEAD = 32  # rows that show most columns with ties, which would be sorted in vain
+_NEAR = 8 * SMALL  # values that are summed up together; larger arrays are fetched anew each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,7 @@ class Scores:
 
     def summed(self, index: Any, n_bins: int) -> Sums:
         """Return the sums over the rows of each bin of what each adds to them."""
-        if self.count is not None:  # a few entries of one feature are not worth pairing
+        if self.count is not None or len(index) < _MANY:
             return self.parts.each(lambda a: np.bincount(index, a, n_bins))
         each = iter([sums for a in self._paired for sums in _summed(a, index, n_bins)])
         return Sums._make(None if a is None else next(each) for a in self.parts)
@@ -381,10 +383,12 @@ def _ranked(f: np.ndarray, scores: Scores, starts: np.ndarray) -> list[Tally | N
 
 
 def _numbers(feature: Any, limit: float) -> bool:
-    """Return whether a feature is a column of numbers up to a limit, one in each row."""
+    """Return whether a feature is a column of numbers up to a limit, without ties at its head."""
     if not isinstance(feature, Column) or feature.rows is not None or feature.scale is not NUMBER:
         return False
-    return feature.ends is not None and -limit < feature.ends[0] <= feature.ends[1] < limit
+    head = feature.values[:_HEAD].tolist()
+    within = feature.ends is not None and -limit < feature.ends[0] <= feature.ends[1] < limit
+    return within and len(set(head)) == len(head)
 
 
 def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
@@ -397,12 +401,16 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     else:
         sums = scores.summed(index, n_bins)._replace(wf=np.bincount(index, w * f, n_bins))
         if bins.method == "binned" and scores.fine:
-            pairs = np.empty((len(f), 2))
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
                 g = f - bins.first.take(index)
-                np.multiply(wr, g, out=pairs[:, 0])
-                np.multiply(np.square(g, out=g), w, out=pairs[:, 1])
-                wgr, wgg = _summed(pairs.view(complex).ravel(), index, n_bins)
+                if len(f) < _MANY:
+                    wgr = np.bincount(index, wr * g, n_bins)
+                    wgg = np.bincount(index, np.square(g, out=g) * w, n_bins)
+                else:
+                    pairs = np.empty((len(f), 2))
+                    np.multiply(wr, g, out=pairs[:, 0])
+                    np.multiply(np.square(g, out=g), w, out=pairs[:, 1])
+                    wgr, wgg = _summed(pairs.view(complex).ravel(), index, n_bins)
             sums = sums._replace(wgr=wgr, wgg=wgg)
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
