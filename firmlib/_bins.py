@@ -145,6 +145,25 @@ def find_bins(
     return replace(bins, first=np.append(bins.first, np.nan), scale=scale), index
 
 
+def _sqrt(rows: float) -> int:
+    return max(2, int(np.sqrt(rows) + NUDGE))
+
+
+def starts_by_rank(
+    n: int, w: float, *, method: str, rows: str, n_bins: int | str
+) -> np.ndarray | None:
+    """Return the ranks at which bins begin of any n values without ties, of the weight w each.
+
+    None if their bins are not found by sorting, or are levels.
+    """
+    if rows != "sample" or method not in ("auto", "binned") or n >= LARGE:
+        return None
+    number = _sqrt(n * w) if isinstance(n_bins, str) else n_bins
+    if method == "auto" and n <= number:
+        return None
+    return np.flatnonzero(_of_ranks(n, w, number, n_bins == "auto")[0])
+
+
 def _ends(f: np.ndarray) -> tuple[float, float]:
     return float(f.min()), float(f.max())
 
@@ -173,7 +192,7 @@ def _find(
     n, W = len(f) if count is None else int(count.sum()), w[0] * len(w) if alike else w.sum()
     tails = n_bins == "auto" and rows == "sample"
     if isinstance(n_bins, str) and rows == "sample":
-        n_bins = max(2, int(np.sqrt(W) + NUDGE))
+        n_bins = _sqrt(W)
     elif isinstance(n_bins, str):
         n_bins = 0  # as many as the levels tell
     some = method == "auto" and len(f) <= n_bins  # levels, without looking

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +20,19 @@ from firmlib._checks import (
 from firmlib._columns import Column, as_array, check_present
 from firmlib._given import estimate_given
 from firmlib._interaction import estimate_interactions
-from firmlib._moments import FINE, METHODS, ROWS, Estimate, Scores, Tally, summarize
+from firmlib._moments import (
+    FINE,
+    METHODS,
+    ROWS,
+    Estimate,
+    Scores,
+    Tally,
+    summarize,
+)
 from firmlib._pairs import PairTallies, estimate_pairs
 from firmlib._slope import Slope
 from firmlib._table import Table
+from firmlib._together import SMALL, tally_by_rank
 from firmlib.features import Pairs, Values
 from firmlib.scores import Response, Score, respond
 
@@ -97,6 +107,11 @@ class Data:
         weight = float(np.ldexp(1.0, exponent))
         return cls(table, scores, response, method, rows, n_bins, missing, weight)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """How bins are found."""
+        return {"method": self.method, "rows": self.rows, "n_bins": self.n_bins}
+
     def divided(self, sd: float) -> Self:
         """Return the same data with the scores divided by a number."""
         return replace(self, scores=self.scores.divided(sd))
@@ -110,7 +125,7 @@ class Data:
         if self.method == "slope":
             found = Slope.of(scores, column.dense(len(scores.r)), self.rows, column.scale)
             return replace(found, missing=dropped / float(self.scores.total.w))
-        found = Tally.of(scores, column, method=self.method, rows=self.rows, n_bins=self.n_bins)
+        found = Tally.of(scores, column, **self.options)
         found.check(self.rows)
         return found._replace(dropped=dropped) if dropped else found
 
@@ -147,7 +162,13 @@ class Data:
             data, part = compiled, slice(start, start + size)
             if most:
                 data = replace(data, table=self.table.in_order())
-            return [data._one(n, f) for n, f in zip(names[part], functions[part], strict=True)]
+            values = (f(data.table) for f in functions[part])
+            ready: Iterable[Tally | None] = repeat(None)
+            if len(self.scores.r) <= SMALL:
+                values = list(values)
+                ready = tally_by_rank(data.scores, values, **data.options)
+            parts = zip(names[part], values, ready, strict=False)
+            return [one or data._one(name, column) for name, column, one in parts]
 
         starts = range(0, len(names), size)
         if n_jobs in (None, 1):
@@ -172,8 +193,7 @@ class Data:
             methods.append(one.method if drawn else _GROUP_METHODS[self.rows])
         return estimate, sources, methods
 
-    def _one(self, name: str, f: Values) -> Tally | Slope | Estimate:
-        values = f(self.table)
+    def _one(self, name: str, values: Column | list[Column]) -> Tally | Slope | Estimate:
         try:
             return self.tally(values) if isinstance(values, Column) else self._group(values)
         except ValueError as error:

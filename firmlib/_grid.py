@@ -28,10 +28,10 @@ class Grid(NamedTuple):
     @classmethod
     def over(cls, low: float, high: float, cells: int, centre: float = 0, unit: float = 0) -> Self:
         """Return cells from one value to another."""
-        grid = cls(centre, unit, 0.0, 1.0)
-        low, high = grid.place(np.array([low, high], dtype=float))
+        if unit:
+            low, high = cls(centre, unit, 0.0, 1.0).place(np.array([low, high], dtype=float))
         # a hair less than all cells, so that the largest value lies in the last
-        return grid._replace(low=low, scale=cells * (1 - ROUNDING) / (high - low))
+        return cls(centre, unit, low, cells * (1 - ROUNDING) / (np.float64(high) - low))
 
     @property
     def usable(self) -> bool:
@@ -80,8 +80,8 @@ class Cells:
 
     def __init__(self, f: np.ndarray, w: np.ndarray, grid: Grid, cells: int, most: float) -> None:
         self.f, self.w, self.grid, self.most = f, w, grid, most
-        self.cell = grid.cell(f, cells)
-        self.n = np.bincount(self.cell, w, cells)
+        self.cell = grid.place(f).astype(np.intp)  # none lies beyond the ends
+        self.n = _weigh(self.cell, w, cells)
 
     @property
     def full(self) -> np.ndarray:
@@ -90,7 +90,7 @@ class Cells:
 
     def count(self, grid: Grid, cells: int, step: int) -> np.ndarray:
         """Return the weight in each cell of another grid, of some of the rows."""
-        return np.bincount(grid.cell(self.f[::step], cells), self.w[::step], cells)
+        return _weigh(grid.cell(self.f[::step], cells), self.w[::step], cells)
 
     def values(self, full: np.ndarray) -> np.ndarray | None:
         """Return the value in each full cell; None if there are several in one."""
@@ -100,12 +100,12 @@ class Cells:
 
     def index(self, bin_of_cell: np.ndarray) -> Any:
         """Return the bin of each row."""
-        return bin_of_cell.astype(np.intp)[self.cell]
+        return bin_of_cell.astype(np.intp).take(self.cell)
 
     def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the first cell of each run of cells between `edges`, and the run of each cell."""
         taken = np.flatnonzero(self.n > 0)
-        first = taken[begins(self.n[taken], edges, nudge)]
+        first = taken[begins(self.n.take(taken), edges, nudge)]
         run = np.zeros(len(self.n), dtype=np.int32)
         run[first[1:]] = 1
         return first, np.cumsum(run, out=run)
@@ -132,13 +132,21 @@ class Cells:
         return Grid.over(low, high, cells, centre, 1 / grid.scale)
 
 
+def _weigh(cell: np.ndarray, w: np.ndarray, cells: int) -> np.ndarray:
+    """Return the weight in each cell."""
+    if w.strides != (0,):
+        return np.bincount(cell, w, cells)
+    n = np.bincount(cell, minlength=cells)  # one number stands for all weights
+    return n if w[0] == 1 else w[0] * n  # whole numbers add up faster
+
+
 def begins(n: np.ndarray, edges: np.ndarray, nudge: float) -> np.ndarray:
     """Return whether each level is the first beyond one of `edges`, which are shares of weight.
 
     The middle of a level counts. One that lies on an edge stays there, however its weight was
     split: for that it is nudged.
     """
-    middle = (n.cumsum() - n / 2) / float(n.sum())
+    twice = 2 * n.cumsum() - n  # where the middle is
     found = np.zeros(len(n) + 1, dtype=bool)
-    found[0] = found[(middle + nudge).searchsorted(edges)] = True
+    found[0] = found[twice.searchsorted((edges - nudge) * (2 * n.sum()))] = True
     return found[:-1]

@@ -127,18 +127,21 @@ def uncertainty(
     """
     W, k = w.sum(axis=0), w / np.maximum(n, EMPTY)
     vv = (u**2 * np.maximum(n - 1, 1) / (n + 1)).sum(axis=0)
-    away = m**2 - (w * m**2).sum(axis=0) / W
-    noise = 4 * w * u * m**2
+    squared = m**2
+    away = squared - (w * squared).sum(axis=0) / W
+    noise = 4 * w * u * squared
     bends = w * k * away**2 + 4 * m * away * tilt
     slope, bend = noise.sum(axis=0), np.maximum(bends.sum(axis=0), 0)
     squares, wobble = np.maximum(slope + bend, EMPTY), np.zeros_like(W)
     fourths = 3 * ((noise + bends) ** 2 / np.maximum(n, EMPTY)).sum(axis=0)
-    cubed = None if cubes is None else (8 * m**3 * cubes + 3 * noise * away + w * away**3).sum(0)
+    cubed = None
+    if cubes is not None:  # **3 would take logarithms
+        cubed = (8 * squared * m * cubes + 3 * noise * away + w * away**2 * away).sum(axis=0)
     if known is not None:
         factor, cubed, fourths = known.squares / squares, known.cubes, known.fourths
         slope, bend, squares = slope * factor, bend * factor, np.maximum(known.squares, EMPTY)
         wobble = fourths / squares / squares / 2
-    signal = np.maximum((w * m**2).sum(axis=0), EMPTY)
+    signal = np.maximum((w * squared).sum(axis=0), EMPTY)
     return Uncertainty(
         error=np.sqrt(np.maximum(slope - 4 * vv, 0) + bend + 2 * vv) / W,
         slope=slope / signal / W,

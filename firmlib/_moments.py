@@ -27,6 +27,7 @@ FINE = 50_000
 """Rows from which bins are so narrow that lines within them, and skewness, no longer matter."""
 
 _NO_ROWS = np.empty(0)
+_MANY = 2048  # rows from which it is faster to sum up two numbers of each at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +94,13 @@ class Scores:
 
     def compiled(self, values: int) -> Self:
         """Return the same, to be summed up by compiled loops if so many values are worth it."""
-        plain = self.parts.ww is None and self.parts.wrrrr is None and self.unit is None
         found = loops(values)
-        return replace(self, loops=found) if plain and not self.standardized else self
+        return replace(self, loops=found) if self.plain and self.parts.wrrrr is None else self
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows count as they are: not by weights of sampling or by unit, nor divided."""
+        return self.parts.ww is None and self.unit is None and not self.standardized
 
     @property
     def fine(self) -> bool:
@@ -143,6 +148,11 @@ class Scores:
         parts = self.parts.each(lambda a: a[keep])
         return type(self)(self.mean, self.r[keep], self.w[keep], parts, unit, self.standardized)
 
+    def repeated(self, times: int) -> Self:
+        """Return those of the rows again and again, minus the same mean."""
+        parts = self.parts.each(lambda a: np.tile(a, times))
+        return type(self)(self.mean, _NO_ROWS, parts.w, parts)
+
     def sd(self, rows: str) -> float:
         """Return the standard deviation of the scores."""
         W, wr, wrr = self.total[:3]
@@ -176,6 +186,21 @@ class Scores:
         parts, totals = zip(*(pair for pair in pairs if pair[0] is not None), strict=True)
         return np.array(parts), np.array(totals)
 
+    @cached_property
+    def _paired(self) -> list[np.ndarray]:
+        """What each row adds to those sums that there are, two and two as complex numbers."""
+        parts = [a for a in self.parts if a is not None]
+        odd = parts.pop() if len(parts) % 2 else None
+        pairs = [a + 1j * b for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        return pairs if odd is None else [*pairs, odd]
+
+    def summed(self, index: Any, n_bins: int) -> Sums:
+        """Return the sums over the rows of each bin of what each adds to them."""
+        if self.count is not None or len(index) < _MANY:
+            return self.parts.each(lambda a: np.bincount(index, a, n_bins))
+        each = iter([sums for a in self._paired for sums in _summed(a, index, n_bins)])
+        return Sums._make(None if a is None else next(each) for a in self.parts)
+
     def find_bins(
         self, f: np.ndarray, *, counts: bool | None = None, **options: Any
     ) -> tuple[Bins, np.ndarray]:
@@ -185,7 +210,7 @@ class Scores:
         """
         w, n = self.w, None
         if self.count is None and self.alike:
-            options["alike"] = True
+            w, options["alike"] = self.weights, True
         if self.unit is not None:
             ranked = np.sort(f)
             z = ranked.searchsorted(f) + ranked.searchsorted(f, side="right") - float(len(f))
@@ -315,18 +340,31 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     if scores.loops is not None:
         sums = _swept(index, scores, f, bins)
     else:
-
-        def summed(a: np.ndarray) -> np.ndarray:
-            return np.bincount(index, a, n_bins)
-
-        sums = scores.parts.each(summed)._replace(wf=summed(w * f))
+        sums = scores.summed(index, n_bins)._replace(wf=np.bincount(index, w * f, n_bins))
         if bins.method == "binned" and scores.fine:
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
-                g = f - bins.first[index]
-                sums = sums._replace(wgr=summed(wr * g), wgg=summed(np.square(g, out=g) * w))
+                g = f - bins.first.take(index)
+                if len(f) < _MANY:
+                    wgr = np.bincount(index, wr * g, n_bins)
+                    wgg = np.bincount(index, np.square(g, out=g) * w, n_bins)
+                else:
+                    pairs = np.empty((len(f), 2))
+                    np.multiply(wr, g, out=pairs[:, 0])
+                    np.multiply(np.square(g, out=g), w, out=pairs[:, 1])
+                    wgr, wgg = _summed(pairs.view(complex).ravel(), index, n_bins)
+            sums = sums._replace(wgr=wgr, wgg=wgg)
     if not np.isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
+
+
+def _summed(a: np.ndarray, index: Any, n_bins: int) -> list[np.ndarray]:
+    """Return the sums in each bin; two of complex numbers, faster than one after the other."""
+    if a.dtype != complex:
+        return [np.bincount(index, a, n_bins)]
+    sums = np.zeros((n_bins, 2))
+    np.add.at(sums.view(complex).ravel(), index, a)
+    return list(sums.T)
 
 
 def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins) -> Sums:
@@ -352,32 +390,6 @@ def _by_unit(index: Any, n_bins: int, scores: Scores, sums: Sums | None = None) 
     ww, wwr, wwrr = (np.bincount(bins, values, n_bins) for values in (w * w, w * wr, wr * wr))
     sums = scores.parts.each(np.sum) if sums is None else sums
     return sums._replace(ww=ww, wwr=wwr, wwrr=wwrr)
-
-
-def standardized_influence(sums: Sums) -> Influence:
-    """Return `Scores.influence` of standardized scores from sums of powers; weights are counts.
-
-    In a bin psi = (1 - V) r^2 - c (r - q)^2, with c = 1 / (1 - 1 / w), is a polynomial in r.
-    """
-    q = sums.wr / np.maximum(sums.w, EMPTY)
-    V = (sums.w * q**2).sum(axis=0) / sums.w.sum(axis=0)
-    c = 1 / np.maximum(1 - 1 / np.maximum(sums.w, EMPTY), 0.5)
-    psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
-    square = _product(psi, psi)
-    cube = _product(square, psi)
-    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
-    squares, cubes, fourths = (
-        (p * powers[: len(p)]).sum(axis=(0, 1)) for p in (square, cube, _product(square, square))
-    )
-    return Influence(np.maximum(squares, 0.0), cubes, np.maximum(fourths, 0.0), False)
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the product of polynomials, whose coefficients are on the first axis."""
-    found = np.zeros((len(p) + len(q) - 1, *p.shape[1:]))
-    for k, coefficient in enumerate(p):
-        found[k : k + len(q)] += coefficient * q
-    return found
 
 
 def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:

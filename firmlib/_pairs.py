@@ -9,9 +9,9 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._inference import Estimate
-from firmlib._moments import Scores, Tally, standardized_influence
+from firmlib._moments import Scores, Tally
 from firmlib._rounding import NUDGE, ROUNDING
-from firmlib._spread import Sums, spread
+from firmlib._spread import Sums, spread, standardized_influence
 
 
 class PairTallies(Sequence[Tally]):

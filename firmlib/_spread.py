@@ -215,6 +215,32 @@ def bin_noise(
     return e, u, n
 
 
+def standardized_influence(sums: Sums) -> Influence:
+    """Return `Scores.influence` of standardized scores from sums of powers; weights are counts.
+
+    In a bin psi = (1 - V) r^2 - c (r - q)^2, with c = 1 / (1 - 1 / w), is a polynomial in r.
+    """
+    q = sums.wr / np.maximum(sums.w, EMPTY)
+    V = (sums.w * q**2).sum(axis=0) / sums.w.sum(axis=0)
+    c = 1 / np.maximum(1 - 1 / np.maximum(sums.w, EMPTY), 0.5)
+    psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
+    square = _product(psi, psi)
+    cube = _product(square, psi)
+    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
+    squares, cubes, fourths = (
+        (p * powers[: len(p)]).sum(axis=(0, 1)) for p in (square, cube, _product(square, square))
+    )
+    return Influence(np.maximum(squares, 0.0), cubes, np.maximum(fourths, 0.0), False)
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return the product of polynomials, whose coefficients are on the first axis."""
+    found = np.zeros((len(p) + len(q) - 1, *p.shape[1:]))
+    for k, coefficient in enumerate(p):
+        found[k : k + len(q)] += coefficient * q
+    return found
+
+
 def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what a line within each bin explains, in so far as it stands out, and its error.
 
