@@ -17,7 +17,7 @@ rows on it is a few per cent for smooth q; with many columns, few rows or a q of
 is more. Compare with more rows to see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,6 @@ import numpy as np
 from scipy import special
 from scipy.spatial.distance import cdist
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -38,6 +37,8 @@ FOLDS = 5
 MIN_ROWS = 100
 FEW_COLUMNS = 5  # for which a kernel machine may do better than trees
 CENTRES = 1000  # of its kernels
+WIDTHS, RIDGES = (1, 2), (1e-3, 1e-2, 0.1)  # that it chooses from
+TREND_RIDGES = np.logspace(-3, 3, 7)
 SQUARES = 20  # columns up to which the trend has their products; of levels there are many more
 BOLD = 1.3  # how far the test statistic spreads under no effect, because folds share models
 
@@ -101,20 +102,35 @@ Learn = Callable[[np.ndarray, np.ndarray, np.ndarray], Predict]
 
 def _best(F: np.ndarray, r: np.ndarray, w: np.ndarray, rows: np.ndarray, test: np.ndarray) -> Learn:
     """Return the learner that does best on some rows: trees, or for few columns a kernel."""
-    learners: list[Learn] = [_trees]
-    if F.shape[1] <= FEW_COLUMNS:
-        learners += [partial(_kernel, width=a, ridge=b) for a in (1, 2) for b in (1e-3, 1e-2, 0.1)]
-    if len(learners) == 1:
+    if F.shape[1] > FEW_COLUMNS:
         return _trees
-    misses = [learn(F[rows], r[rows], w[rows])(F[test]) - r[test] for learn in learners]
+    learners: list[Learn] = [_trees]
+    learners += [partial(_kernel, width=a, ridge=b) for a in WIDTHS for b in RIDGES]
+    seen = F[rows], r[rows], w[rows]
+    models = [_trees(*seen)]
+    models += [model for a in WIDTHS for model in _kernels(*seen, width=a, ridges=RIDGES)]
+    misses = [model(F[test]) - r[test] for model in models]
     return learners[int(np.argmin([w[test] @ miss**2 for miss in misses]))]
 
 
 def _trend(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
-    """Return a quadratic trend, or of many columns a linear one."""
-    terms = PolynomialFeatures(2 if F.shape[1] <= SQUARES else 1)
-    trend = make_pipeline(StandardScaler(), terms, RidgeCV(np.logspace(-3, 3, 7)))
-    return trend.fit(F, r, ridgecv__sample_weight=w).predict
+    """Return a quadratic trend, or of many columns a linear one, with the ridge that does best.
+
+    That is the one whose errors are least where each row is predicted from all others: row i's
+    residual over 1 - h_i, h the diagonal of the smoother. As `RidgeCV`, in a fifth of its time.
+    """
+    degree = 2 if F.shape[1] <= SQUARES else 1
+    terms = make_pipeline(StandardScaler(), PolynomialFeatures(degree, include_bias=False))
+    Z: Any = terms.fit_transform(F)
+    root, centre, level = np.sqrt(w), np.average(Z, axis=0, weights=w), np.average(r, weights=w)
+    A, b = root[:, None] * (Z - centre), root * (r - level)
+    squares, axes = np.linalg.eigh(A.T @ A)
+    A = A @ axes
+    shrink = 1 / (np.maximum(squares, 0) + TREND_RIDGES[:, None])
+    fit, own = A @ (shrink * (b @ A)).T, A**2 @ shrink.T + (w / w.sum())[:, None]
+    best = np.argmin((((b[:, None] - fit) / (1 - own)) ** 2).sum(axis=0))
+    slopes = axes @ (shrink[best] * (b @ A))
+    return lambda F: level + (terms.transform(F) - centre) @ slopes
 
 
 def _trees(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
@@ -127,7 +143,16 @@ def _trees(F: np.ndarray, r: np.ndarray, w: np.ndarray) -> Predict:
 
 
 def _kernel(F: np.ndarray, r: np.ndarray, w: np.ndarray, *, width: float, ridge: float) -> Predict:
-    """Return a trend and a Gaussian kernel machine on what it leaves, around some of the rows."""
+    return _kernels(F, r, w, width=width, ridges=(ridge,))[0]
+
+
+def _kernels(
+    F: np.ndarray, r: np.ndarray, w: np.ndarray, *, width: float, ridges: Sequence[float]
+) -> list[Predict]:
+    """Return a trend and a Gaussian kernel machine on what it leaves, around some of the rows.
+
+    One for each ridge: most of the work is the same for all.
+    """
     trend, scaler = _trend(F, r, w), StandardScaler().fit(F)
     Z: Any = scaler.transform(F)
     centres = Z[np.random.default_rng(0).permutation(len(Z))[:CENTRES]]
@@ -135,7 +160,13 @@ def _kernel(F: np.ndarray, r: np.ndarray, w: np.ndarray, *, width: float, ridge:
     def kernel(A: Any) -> np.ndarray:
         return np.exp(-cdist(A, centres, "sqeuclidean") / (2 * width**2 * F.shape[1]))
 
-    K, inner = kernel(Z), kernel(centres)
-    squares = K.T @ (w[:, None] * K) + ridge * len(centres) * (inner + 1e-6 * np.eye(len(centres)))
-    a = np.linalg.solve(squares, K.T @ (w * (r - trend(F))))
-    return lambda F: trend(F) + kernel(scaler.transform(F)) @ a
+    root, inner = np.sqrt(w), kernel(centres)
+    K = root[:, None] * kernel(Z)  # K'K is symmetric: BLAS finds half of it
+    squares, products = K.T @ K, K.T @ (root * (r - trend(F)))
+    penalty = len(centres) * (inner + 1e-6 * np.eye(len(centres)))
+
+    def machine(ridge: float) -> Predict:
+        a = np.linalg.solve(squares + ridge * penalty, products)
+        return lambda F: trend(F) + kernel(scaler.transform(F)) @ a
+
+    return [machine(ridge) for ridge in ridges]

@@ -219,8 +219,10 @@ def gattaca(
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
     draw = np.arange(n)
+    edges = (p.cumsum() / p.sum())[:-1]  # between letters; as rng.choice has them, but faster
     for _ in range(_ROUNDS):
-        X[draw] = rng.choice(4, size=(len(draw), length), p=p)
+        u = rng.random_sample((len(draw), length))
+        X[draw] = np.sum([u >= edge for edge in edges], axis=0, dtype=np.uint8)
         planted = draw[y[draw] == 1]
         X[planted[:, None], _starts(rng, len(planted), center, sd, length - k) + np.arange(k)] = (
             _mutated(rng, codes, len(planted), mutations, unseen)

@@ -296,5 +296,5 @@ def _directions(directions: ArrayLike | None, d: int) -> np.ndarray:
 
 def _variances(A: np.ndarray, cov: np.ndarray) -> np.ndarray:
     """Var(a'X) for every row a; what is 0 but for rounding becomes 0."""
-    v = np.einsum("ij,jk,ik->i", A, cov, A)
+    v = ((A @ cov) * A).sum(axis=1)
     return np.where(v > _ROUNDING * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)

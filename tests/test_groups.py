@@ -5,8 +5,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from firmlib import firm
+from firmlib._groups import TREND_RIDGES, _trend
 from firmlib.features import Group
 
 CORRELATION = np.full((4, 4), 0.3) + 0.7 * np.eye(4)
@@ -116,3 +120,16 @@ def test_too_few_rows():
     X, s = normal_rows(50)
     with pytest.raises(ValueError, match="feature 'g': a group of columns needs at least 100 rows"):
         firm(s, X, {"g": ["a", "b"]})
+
+
+@pytest.mark.parametrize("columns", [1, 4, 30])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_trend_is_what_ridge_cv_has(columns, weighted):
+    rng = np.random.default_rng(columns)
+    F = rng.normal(size=(120, columns))
+    r = F[:, 0] + F[:, -1] ** 2 + rng.normal(size=120)
+    w = rng.integers(0, 3, 120).astype(float) if weighted else np.ones(120)
+    terms = PolynomialFeatures(2 if columns < 30 else 1)
+    theirs = make_pipeline(StandardScaler(), terms, RidgeCV(TREND_RIDGES))
+    theirs.fit(F, r, ridgecv__sample_weight=w)
+    np.testing.assert_allclose(_trend(F, r, w)(F), theirs.predict(F), rtol=1e-9, atol=1e-9)

@@ -13,12 +13,15 @@ from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 # After firmlib.display, which says how to get matplotlib.
 import matplotlib.pyplot as plt
 from cycler import cycler
+from IPython.core.getipython import get_ipython
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import LayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 STYLE: dict[Any, Any] = {
     "axes.prop_cycle": cycler(color=[BLUE, RED, GREEN, ORANGE, PURPLE, SKY, "black"]),
@@ -38,6 +41,8 @@ STYLE: dict[Any, Any] = {
 def use_style() -> None:
     """Give all figures of a session the same look."""
     plt.rcParams.update(STYLE)
+    if get_ipython():  # show figures whole: their layout leaves nothing to crop
+        set_matplotlib_formats("png", bbox_inches=None)
 
 
 def curve_legend(figure: Figure, *others: Artist) -> None:
@@ -84,11 +89,23 @@ def heat_map(
 def save(figure: Figure, name: str, data: pd.DataFrame) -> None:
     """Write a figure as png and svg and the numbers behind it as csv, in the output folder.
 
-    The same figure gives the same bytes again.
+    The same figure gives the same bytes again. It is laid out once for the files and once for the
+    screen, where letters are wider, and then stays so: each output would else do it twice.
     """
-    for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-        buffer = BytesIO()
-        figure.savefig(buffer, format=suffix, metadata=metadata)
-        write_atomic(output_dir() / "figures" / f"{name}.{suffix}", buffer.getvalue())
+    engine, shown = figure.get_layout_engine(), figure.dpi
+    with plt.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+        _lay_out(figure, engine, plt.rcParams["savefig.dpi"])
+        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            buffer = BytesIO()
+            figure.savefig(buffer, format=suffix, metadata=metadata)
+            write_atomic(output_dir() / "figures" / f"{name}.{suffix}", buffer.getvalue())
+        _lay_out(figure, engine, shown)
     csv = data.to_csv(index=False, float_format="%.10g", lineterminator="\n")
     write_atomic(output_dir() / "data" / f"{name}.csv", csv)
+
+
+def _lay_out(figure: Figure, engine: LayoutEngine | None, dpi: float) -> None:
+    figure.dpi = dpi
+    if engine:
+        engine.execute(figure)

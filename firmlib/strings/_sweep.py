@@ -146,7 +146,8 @@ def _expect_last(table: np.ndarray | None, forward: np.ndarray) -> np.ndarray | 
     if table is None:
         return None
     n, (contexts, a) = len(table), forward.shape[1:]
-    mean = np.einsum("nxcb,ncb->nxc", table.reshape(n, -1, contexts, a), forward[-n:])
+    by_context = table.reshape(n, -1, contexts, a).swapaxes(1, 2)
+    mean = (by_context @ forward[-n:, :, :, None]).swapaxes(1, 2)
     return np.pad(mean.reshape(n, -1), ((0, 1), (0, 0)))
 
 
@@ -155,7 +156,8 @@ def _expect_first(table: np.ndarray | None, backward: np.ndarray) -> np.ndarray 
     if table is None:
         return None
     n, (a, contexts) = len(table), backward.shape[1:]
-    mean = np.einsum("nacx,nac->ncx", table.reshape(n, a, contexts, -1), backward[:n])
+    by_context = table.reshape(n, a, contexts, -1).swapaxes(1, 2)
+    mean = backward[:n].swapaxes(1, 2)[:, :, None] @ by_context
     return np.pad(mean.reshape(n, -1), ((1, 0), (0, 0)))
 
 

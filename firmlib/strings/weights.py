@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
-from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
@@ -23,6 +22,7 @@ DENSE_ENTRIES = 2**25
 """A table of weights up to this size is stored, if it takes hardly more than its sequences."""
 
 _BATCH = 2**13  # sequences at once
+_BLOCK = 32  # positions at once: few products with 0, and enough work for BLAS
 
 
 class Pieces(NamedTuple):
@@ -236,9 +236,7 @@ class PositionalWeights:
                 rows = slice(i, i + _BATCH)
                 row, start, column = find(windows(letters[rows], d, size), codes)
                 np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
-        if len(self.smear) == 1:
-            return w
-        return csr_array(toeplitz(np.r_[self.smear, np.zeros(n)][:n])) @ w
+        return w if len(self.smear) == 1 else _smeared(w, self.smear)
 
     def part(self, low: int, high: int) -> Self:
         """The same weights for words of `low` to `high` letters, and none for others."""
@@ -301,6 +299,19 @@ class PositionalWeights:
         if not known.all():
             s[~known] += expected_scores(self, X[~known], background)
         return s
+
+
+def _smeared(w: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """sum_s factors[|s|] w[p - s] for each position p: a band of numbers times w, in blocks."""
+    n, reach = len(w), len(factors) - 1
+    band, smeared = toeplitz(np.r_[factors, np.zeros(n)][:n]), np.empty_like(w)
+    for start in range(0, n, _BLOCK):
+        rows, near = (
+            slice(start, start + _BLOCK),
+            slice(max(0, start - reach), start + _BLOCK + reach),
+        )
+        np.matmul(band[rows, near], w[near], out=smeared[rows])
+    return smeared
 
 
 def _longest_table(alphabet: Alphabet) -> int:

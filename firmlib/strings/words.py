@@ -79,7 +79,8 @@ def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
     n = codes.shape[1] - d + 1
     index = np.zeros((len(codes), n), dtype=np.int64)
     for t in range(d):
-        index = size * index + codes[:, t : t + n]
+        index *= size
+        index += codes[:, t : t + n]
     return index
 
 
