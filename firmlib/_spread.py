@@ -207,9 +207,9 @@ def bin_noise(
     squares = np.where(squares > _ROUNDED * wwrr.sum(axis=0), squares, 0.0)
     lost = squares if sums.ww is None else wwrr - m**2 * ww
     k = ww / np.maximum(w, EMPTY)
-    df = np.where(paired, ww - k**2, 0.0).sum(axis=0)
-    pooled = np.where(paired, lost, 0.0).sum(axis=0) / np.maximum(df, EMPTY)
-    pooled = np.maximum(pooled, 0.0) * k
+    df = np.where(paired, n - 1, 0.0).sum(axis=0)  # so bins with many units count, not large units
+    pooled = np.where(paired, lost / np.where(paired, k, 1.0) ** 2, 0.0).sum(axis=0)
+    pooled = np.maximum(pooled, 0.0) / np.maximum(df, EMPTY) * k
     u = np.where(paired, squares * w / pairs, pooled)
     e = np.where(paired, lost / pairs, pooled / np.maximum(w, EMPTY))
     return e, u, n
