@@ -33,7 +33,7 @@ def tally_by_rank(
         starts = starts_by_rank(n, weight, method=method, rows=rows, n_bins=n_bins)
     if starts is None:
         return found
-    limit = np.finfo(float).max / (n * weight)  # beyond it, sums may overflow
+    limit = np.finfo(float).max / (2 * _NEAR * weight)  # beyond it, sums may overflow
     some = [j for j, feature in enumerate(features) if _numbers(feature, limit)]
     repeated = scores
     for part in np.array_split(some, min(len(some), -(-len(some) * n // _NEAR))) if some else ():

@@ -98,6 +98,11 @@ def test_many_columns(n):
     assert_the_same(X[:, 0] ** 2, sp.csr_array(np.where(X > 1, X, 0)))
 
 
+def test_columns_that_overflow_together_but_not_alone():
+    X = 5e305 * np.random.default_rng(0).uniform(0.9, 1, size=(300, 20))
+    assert_the_same(X[:, 0] / 1e305, X)
+
+
 def test_a_column_that_overflows_is_named():
     X = np.random.default_rng(0).normal(size=(300, 3))
     X[:, 1] = np.linspace(1e307, 1e308, 300)
