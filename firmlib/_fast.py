@@ -47,7 +47,7 @@ class Swept(Cells):
     ) -> None:
         self.f, self.w, self.grid, self.most, self.cells = f, w, grid, most, cells
         self.scores, self.loops, self.table = scores, scores.loops, None
-        self.crowded = self._crowded()
+        self.crowded = not scores.fine and self._crowded()
         if cells <= _NEAR and not scores.fine and not self.crowded:
             self.table = self.loops.sweep(f, scores.r, w, tuple(grid), cells)
 
