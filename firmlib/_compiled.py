@@ -102,12 +102,13 @@ def weigh(f, w, grid, cells):
 def runs(n, edges, nudge):
     """Find `Cells.runs`."""
     first, run = np.zeros(len(edges) + 1, np.intp), np.empty(len(n), np.int32)
-    total, before, k, edge = n.sum(), 0.0, 0, 0
+    ends = (edges - nudge) * (2 * n.sum())
+    before, k, edge = 0.0, 0, 0
     for i in range(len(n)):
         if n[i] > 0:
             before += n[i]
-            middle, new = (before - n[i] / 2) / total + nudge, False
-            while edge < len(edges) and edges[edge] <= middle:
+            new = False
+            while edge < len(ends) and ends[edge] <= 2 * before - n[i]:
                 edge, new = edge + 1, True
             if new and i > 0:
                 k += 1

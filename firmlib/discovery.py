@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from firmlib._checks import check_confidence_level, check_integer, check_memory, check_number
 from firmlib._columns import Scale
 from firmlib._conjunctions import Conjunctions
-from firmlib._data import Data, check_weight_type
+from firmlib._data import Data
+from firmlib._rows import check_weight_type
 from firmlib._table import Table
 from firmlib.features import Place
 from firmlib.measure import firm

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._data import units
+from firmlib._rows import units
 from firmlib._table import Table
 from firmlib.measure import firm
 

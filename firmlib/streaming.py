@@ -25,19 +25,13 @@ from firmlib._checks import (
 )
 from firmlib._columns import Column, check_present
 from firmlib._curves import Curves
-from firmlib._data import (
-    MISSING,
-    WEIGHT_TYPES,
-    check_rows,
-    check_scores,
-    describe,
-    units,
-)
+from firmlib._data import MISSING, describe
 from firmlib._gather import Gatherer, both, each_of
 from firmlib._inference import Influence
 from firmlib._moments import summarize
 from firmlib._paired import GROUPS, Jackknife
 from firmlib._resolve import check_names, resolve
+from firmlib._rows import WEIGHT_TYPES, check_rows, check_scores, units
 from firmlib._sources import drawn, parts_of
 from firmlib._sums import Chunk, check_bins, check_same
 from firmlib._table import Table
