@@ -6,6 +6,7 @@ that, Linux is needed); a tenth of the rows comes before all of them, to compare
 """
 
 import argparse
+import mmap
 import re
 import shutil
 import sys
@@ -54,11 +55,12 @@ def write_map(rows: int, folder: Path) -> None:
 
 
 def read_map(folder: Path, rows: int) -> Iterator[Rows]:
+    maps = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Fs"]
     for start in range(0, rows, CHUNK):
-        # Mapped anew each time, or the pages read before would count as memory in use.
-        F, s = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Fs")
-        end = min(start + CHUNK, rows)
-        yield F[start:end], s[start:end]
+        F, s = (each[start : min(start + CHUNK, rows)] for each in maps)
+        yield F, s
+        for each in maps:  # or the pages read before would count as memory in use
+            each._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 def write_parquet(rows: int, folder: Path) -> None:

@@ -256,11 +256,11 @@ def _on_grid(
         else:
             return None
     if few:
-        bin_of_cell = np.cumsum(full, dtype=np.int32) - 1
-        return Bins(value[full], "discrete", **seen), found.index(bin_of_cell)
+        bin_of_cell, first = np.cumsum(full, dtype=np.int32) - 1, value[full]
+        return Bins(first, "discrete", **seen), found.index(bin_of_cell, first)
     first, bin_of_cell = found.runs(_edges(float(W), n_bins, tails), NUDGE / n_bins)
     bins = Bins(grid.value(first), "binned", grid, bin_of_cell, **seen)
-    return bins, found.index(bin_of_cell)
+    return bins, found.index(bin_of_cell, bins.first)
 
 
 def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:

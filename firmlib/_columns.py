@@ -142,10 +142,12 @@ def as_objects(labels: Sequence) -> np.ndarray:
     return array
 
 
-def read(name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None)) -> Column:
+def read(
+    name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None), ends: Any = None
+) -> Column:
     """Return what an array, a list or a column of a frame holds in the rows that are kept.
 
-    Numbers are not copied if they are float already.
+    Numbers are not copied if they are float already, and not searched if their `ends` are known.
     """
     if not isinstance(values, np.ndarray):
         series: Any = nw.from_native(values, series_only=True, pass_through=True)
@@ -161,7 +163,7 @@ def read(name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None))
     values = values[keep]
     kind = values.dtype.kind
     if kind in "iuf":
-        return numbers(name, values)
+        return numbers(name, values, ends if isinstance(keep, slice) else None)
     if kind == "b":
         return Column(values.astype(float), None, _TRUTH)
     if kind in "mM":
@@ -174,10 +176,11 @@ def read(name: str, values: Any, n: int, keep: slice | np.ndarray = slice(None))
 _TRUTH = Scale("ordered", as_objects([False, True]))
 
 
-def numbers(name: str, values: np.ndarray) -> Column:
+def numbers(name: str, values: np.ndarray, ends: Any = None) -> Column:
     """Return numbers that are finite or missing as floats, one after another in memory."""
     values = np.ascontiguousarray(values, dtype=float)
-    ends = (float(values.min()), float(values.max())) if len(values) else None
+    if ends is None or not all(map(isfinite, ends)):
+        ends = (float(values.min()), float(values.max())) if len(values) else None
     if ends and not all(map(isfinite, ends)) and np.isinf(values).any():
         bad = np.flatnonzero(np.isinf(values))
         raise ValueError(

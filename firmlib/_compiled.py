@@ -144,35 +144,39 @@ def _tally(table, index, f, r, w, first):
             _add(table, k, wi, wr, wr * r[i], wi * f[i])
 
 
-@njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, types.intp), **_OPTIONS)
-def sweep_bins(f, r, w, grid, bin_of_cell, n_bins):
-    """Return the same sums in each bin, which is looked up by cell."""
-    table, cell = np.zeros((n_bins, 4)), np.empty(_BLOCK, np.uint32)
+@njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, _FLOATS, types.intp), **_OPTIONS)
+def sweep_bins(f, r, w, grid, bin_of_cell, first, numbers):
+    """Return so many sums, four or eight, in the bins that begin at these values, by cell."""
+    table, cell = np.zeros((len(first), numbers)), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, len(bin_of_cell), cell)
         for i in range(len(block)):
             cell[i] = bin_of_cell[cell[i]]
-        _tally(table, cell, block, r[start:], w[start:], r)
+        _tally(table, cell, block, r[start:], w[start:], first)
     return table
 
 
 @njit(
-    types.Tuple((_RUNS, types.boolean))(_FLOATS, types.float64, types.float64, _CODES, _FLOATS),
+    types.Tuple((_TABLE, types.boolean))(
+        _FLOATS, _FLOATS, _WEIGHTS, types.float64, types.float64, _CODES, _FLOATS, types.intp
+    ),
     **_OPTIONS,
 )
-def search(f, low, scale, before, first):
-    """Return the bin of each row by `Bins.cells`, and whether all values are first values."""
-    found, known = np.empty(len(f), np.int32), True
-    for i in range(len(f)):
-        place = (f[i] - low) * scale
-        place = place if place > 0.0 else 0.0
-        k = before[np.uint32(place if place < len(before) else len(before) - 1)]
-        while k < len(first) and f[i] >= first[k]:  # never a missing one, which is the last
-            k += 1
-        found[i] = k - 1 if k > 0 else 0
-        known &= first[found[i]] == f[i]
-    return found, known
+def search(f, r, w, low, scale, before, first, numbers):
+    """Return the same sums by `Bins.cells`, and whether all values are first values."""
+    table, cell, known = np.zeros((len(first), numbers)), np.empty(_BLOCK, np.uint32), True
+    for start in range(0, len(f), _BLOCK):
+        block = f[start : start + _BLOCK]
+        _cells(block, (0.0, 0.0, low, scale), len(before), cell)
+        for i in range(len(block)):
+            k = before[cell[i]]
+            while k < len(first) and block[i] >= first[k]:  # never a missing one, which is the last
+                k += 1
+            cell[i] = k - 1 if k > 0 else 0
+            known &= first[cell[i]] == block[i]
+        _tally(table, cell, block, r[start:], w[start:], first)
+    return table, known
 
 
 @njit(types.intp(_FLOATS, types.float64, types.float64), **_OPTIONS)
@@ -190,16 +194,6 @@ def gathered(table, bin_of_cell):
     found = np.zeros((bin_of_cell[-1] + 1, 4))
     for i in range(len(table)):
         _add(found, np.intp(bin_of_cell[i]), table[i, 0], table[i, 1], table[i, 2], table[i, 3])
-    return found
-
-
-@njit(_RUNS(_FLOATS, _GRID, _CODES), **_OPTIONS)
-def index(f, grid, bin_of_cell):
-    """Return the bin of each row."""
-    found = np.empty(len(f), np.int32)
-    _cells(f, grid, len(bin_of_cell), found)
-    for i in range(len(f)):
-        found[i] = bin_of_cell[found[i]]
     return found
 
 
@@ -221,20 +215,44 @@ def values(f, grid, full):
 
 @njit(_TABLE(_CODES, _FLOATS, _FLOATS, _WEIGHTS, _FLOATS, types.intp), **_OPTIONS)
 def sums(index, f, r, w, first, numbers):
-    """Return so many sums, four or eight, in the bins that begin at these values."""
+    """Return so many sums in the bins that begin at these values, by the bin of each row."""
     table = np.zeros((len(first), numbers))
     _tally(table, index, f, r, w, first)
     return table
 
 
 @njit(**_OPTIONS)
+def _ordered(bits):
+    """Return the bits of a float as a number that grows with it, and the other way round.
+
+    A missing value lies beyond the infinite ones.
+    """
+    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@njit(**_OPTIONS)
 def transposed(X, out):
-    """Copy a few columns of a table by rows, so that each lies together in memory."""
+    """Copy a few columns of a table by rows, so that each lies together in memory.
+
+    Return their ends: least and largest values, found on the way as whole numbers, for these are
+    compared many at a time.
+    """
+    ends = np.empty((X.shape[1], 2), np.int64)
+    ends[:, 0], ends[:, 1] = 2**63 - 1, -(2**63)
     for start in range(0, len(X), _TILE):
         end = min(len(X), start + _TILE)
         for j in range(X.shape[1]):
             for i in range(start, end):
                 out[j, i] = X[i, j]
+            bits, low, high = out[j, start:end].view(np.int64), ends[j, 0], ends[j, 1]
+            for i in range(len(bits)):
+                key = _ordered(bits[i])
+                low, high = min(low, key), max(high, key)
+            ends[j, 0], ends[j, 1] = low, high
+    for j in range(X.shape[1]):
+        for k in range(2):
+            ends[j, k] = _ordered(ends[j, k])
+    return ends.view(np.float64)
 
 
 @njit(**_OPTIONS)

@@ -77,21 +77,24 @@ class Swept(Cells):
     def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:
         return self.loops.runs(self.n.astype(float, copy=False), edges, nudge)
 
-    def index(self, bin_of_cell: np.ndarray) -> Any:
+    def index(self, bin_of_cell: np.ndarray, first: np.ndarray) -> Any:
         if self.table is not None:
             return Summed(self.loops.gathered(self.table, bin_of_cell))
-        return swept(self.scores, self.f, self.grid, bin_of_cell, int(bin_of_cell[-1]) + 1)
+        return swept(self.scores, self.f, self.grid, bin_of_cell, first)
 
 
 class Summed(NamedTuple):
-    """What stands for the bin of each row where sums are known: of w, w r, w r^2, w f in bins."""
+    """What stands for the bin of each row where sums in bins are known: of w, w r, w r^2, w f.
+
+    Where lines within bins are wanted, also of w r^3, w g^2 and w g r.
+    """
 
     table: np.ndarray
 
 
-def swept(scores: Any, f: np.ndarray, grid: Grid, bin_of_cell: np.ndarray, n_bins: int) -> Any:
-    """Return the sums in bins, or the bin of each row where lines are wanted, too."""
-    if scores.fine:
-        return scores.loops.index(f, tuple(grid), bin_of_cell)
+def swept(
+    scores: Any, f: np.ndarray, grid: Grid, bin_of_cell: np.ndarray, first: np.ndarray
+) -> Summed:
+    """Return the sums in bins that begin at these values."""
     rows = f, scores.r, scores.weights
-    return Summed(scores.loops.sweep_bins(*rows, tuple(grid), bin_of_cell, n_bins))
+    return Summed(scores.loops.sweep_bins(*rows, tuple(grid), bin_of_cell, first, scores.numbers))

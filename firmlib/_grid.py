@@ -98,8 +98,8 @@ class Cells:
         value[self.cell] = self.f
         return None if np.any((value[self.cell] != self.f) & full[self.cell]) else value
 
-    def index(self, bin_of_cell: np.ndarray) -> Any:
-        """Return the bin of each row."""
+    def index(self, bin_of_cell: np.ndarray, first: np.ndarray) -> Any:
+        """Return the bin of each row, or what stands for it; bins begin at these values."""
         return bin_of_cell.astype(np.intp).take(self.cell)
 
     def runs(self, edges: np.ndarray, nudge: float) -> tuple[np.ndarray, np.ndarray]:

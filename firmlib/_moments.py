@@ -112,20 +112,29 @@ class Scores:
         """The weights; where all are alike, one number that is read again and again."""
         return np.broadcast_to(self.w[0], self.w.shape) if self.alike else self.w
 
+    @property
+    def numbers(self) -> int:
+        """How many sums compiled loops make in each bin."""
+        return 8 if self.fine else 4
+
     def index(self, bins: Bins, f: np.ndarray, ends: Any = None) -> tuple[Any, bool]:
         """Return the bin of each value or the sums in them, and whether some level has no bin."""
         if self.loops is not None and not np.isnan(ends[1] if ends else f.max()):
             if bins.grid is not None and bins.bin_of_cell is not None:
-                return swept(self, f, bins.grid, bins.bin_of_cell, len(bins.first)), False
+                return swept(self, f, bins.grid, bins.bin_of_cell, bins.first), False
             if bins.cells is not None:
-                index, known = self.loops.search(f, *bins.cells[:3], bins.first)
-                return index, bins.method == "discrete" and not known
-        index = bins.index(f)
+                rows = f, self.r, self.weights
+                table, known = self.loops.search(*rows, *bins.cells[:3], bins.first, self.numbers)
+                return Summed(table), bins.method == "discrete" and not known
+        with np.errstate(over="ignore"):  # far beyond the cells is beyond them
+            index = bins.index(f)
         new = bins.method == "discrete" and np.any((bins.first[index] != f) & ~np.isnan(f))
         return index, bool(new)
 
-    def beyond(self, bins: Bins, f: np.ndarray) -> float:
+    def beyond(self, bins: Bins, f: np.ndarray, ends: Any = None) -> float:
         """Return the weight of the rows outside the range that the bins were found from."""
+        if ends and bins.first[0] <= ends[0] and ends[1] <= bins.last:
+            return 0.0
         if self.loops is not None and self.alike:
             return float(self.w[0]) * self.loops.beyond(f, bins.first[0], bins.last)
         return float(self.w[(f < bins.first[0]) | (f > bins.last)].sum())
@@ -371,14 +380,16 @@ def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins
     """Return the sums by compiled loops, unless they are known already."""
     if not isinstance(index, Summed):
         rows = index.astype(np.int32, copy=False), np.ascontiguousarray(f), scores.r, scores.weights
-        index = Summed(scores.loops.sums(*rows, bins.first, 8 if scores.fine else 4))
-    # no row that was swept lies in a last bin of missing values
-    sums = np.zeros((index.table.shape[1], len(bins.first)))
-    sums[:, : len(index.table)] = index.table.T
-    lines = dict(zip(("wrrr", "wgg", "wgr"), sums[4:], strict=False))
-    if bins.method != "binned":
-        lines = {"wrrr": lines["wrrr"]} if lines else {}
-    return Sums(*sums[:4], **lines)
+        index = Summed(scores.loops.sums(*rows, bins.first, scores.numbers))
+    table = index.table
+    if len(table) < len(bins.first):  # no row that was swept lies in a last bin of missing values
+        table = np.append(table, np.zeros((1, table.shape[1])), axis=0)
+    sums = Sums(*table.T[:4])
+    if scores.fine:
+        sums = sums._replace(wrrr=table[:, 4])
+    if scores.fine and bins.method == "binned":
+        sums = sums._replace(wgg=table[:, 5], wgr=table[:, 6])
+    return sums
 
 
 def _by_unit(index: Any, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:

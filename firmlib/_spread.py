@@ -70,7 +70,7 @@ class Sums(NamedTuple):
             ww, wwr, wwrr = other.pairs
             other = other._replace(ww=ww, wwr=wwr, wwrr=wwrr)
         parts = zip(self, other, strict=True)
-        return self._make(None if a is None or b is None else a + b for a, b in parts)
+        return self._make([None if a is None or b is None else a + b for a, b in parts])
 
     def shifted(self, d: Any, first: np.ndarray | None = None) -> Self:
         """Return the sums with r + d instead of r; without lines if no `first` values are given."""

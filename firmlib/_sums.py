@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from math import isnan
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -46,18 +47,19 @@ class FeatureSums(NamedTuple):
 
     def of(self, name: str, column: Column, scores: Scores) -> Self:
         """Return the sums of other rows, in these bins and those of new levels."""
-        unknown = np.isnan(self.bins.first[0])
+        unknown = isnan(self.bins.first[0])
         scale = column.scale if unknown else joined(name, self.bins.scale, column)
-        f, scores = scores.of_column(column._replace(values=column.on(scale)))
+        if scale is not column.scale:
+            column = column._replace(values=column.on(scale))
+        f, scores = scores.of_column(column)
         same, beyond = scale is self.bins.scale, 0.0
         bins = self.bins if same else replace(self.bins, scale=scale)
-        with np.errstate(over="ignore"):  # far beyond the cells is beyond them
-            index, new = scores.index(bins, f, column.ends)
-            if new:
-                bins = self._widened(np.unique(f), scale)
-                index = bins.index(f)
+        index, new = scores.index(bins, f, column.ends)
+        if new:
+            bins = self._widened(np.unique(f), scale)
+            index, _ = scores.index(bins, f, column.ends)
         if self.start.method == "binned":
-            beyond = scores.beyond(bins, f)
+            beyond = scores.beyond(bins, f, column.ends)
         return self._replace(bins=bins, sums=tally(index, bins, scores, f), beyond=beyond)
 
     def merged(self, name: str, other: FeatureSums) -> Self:
@@ -78,7 +80,7 @@ class FeatureSums(NamedTuple):
 
     def shifted(self, d: float) -> Self:
         """Return the sums with r + d instead of r."""
-        return self._replace(sums=self.sums.shifted(d, self.bins.first)) if d else self
+        return self._replace(sums=self.sums.shifted(d, self.bins.first))
 
     def changed(self, **sums: None) -> Self:
         """Return these without some of the sums."""
@@ -155,6 +157,8 @@ class Statistics(NamedTuple):
     def around(self, centre: float) -> Self:
         """Return the sums of scores minus another centre."""
         step = self.centre - centre  # how far it moves, which far from 0 is not what was added
+        if not step:
+            return self
         features = [feature.shifted(step) for feature in self.features]
         total = None if self.total is None else self.total.shifted(step)
         return self._replace(centre=centre, features=features, total=total)

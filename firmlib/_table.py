@@ -69,7 +69,7 @@ class Table:
         self.keep: slice | np.ndarray = slice(None)
         self.categorical: frozenset[int] = frozenset()
         self.whole = at_least > 0  # or a chunk, in which some level may be absent
-        self.near: tuple[int, np.ndarray] | None = None  # columns at hand, and the first of them
+        self.near: tuple[int, np.ndarray, Any] | None = None  # columns at hand from one on, ends
         self.loops: Any = None
 
     @classmethod
@@ -88,7 +88,7 @@ class Table:
         if type(self.data) not in (np.ndarray, np.memmap):  # others, such as masked ones, hold more
             return self
         other = copy.copy(self)
-        other.near, other.loops = (0, np.empty((0, self.n))), loops()
+        other.near, other.loops = (0, np.empty((0, self.n)), None), loops()
         return other
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
@@ -168,7 +168,7 @@ class Table:
         return column.nominal(self.count) if j in self.categorical else column
 
     def _column(self, j: int) -> Column:
-        name = f"column {self.names[j]!r} of {self.name}"
+        name, ends = f"column {self.names[j]!r} of {self.name}", None
         if self._sparse is not None:
             start, end = self._sparse.indptr[j : j + 2]
             values, rows = self._sparse.data[start:end], self._sparse.indices[start:end]
@@ -185,21 +185,24 @@ class Table:
         elif self.is_frame:
             values = _plain(self.data[:, j])
         else:
-            values = self._of_array(j)
-        return read(name, values, self.n, self.keep)
+            values, ends = self._of_array(j)
+        return read(name, values, self.n, self.keep, ends)
 
-    def _of_array(self, j: int) -> np.ndarray:
-        """A column of an array; of one that lies in memory by rows, copied with its neighbours."""
+    def _of_array(self, j: int) -> tuple[np.ndarray, Any]:
+        """A column of an array; of one that lies in memory by rows, copied with its neighbours.
+
+        Then its ends are known, too.
+        """
         X = self.data
         plain = X.dtype.kind in "iuf" and X.dtype.char not in "eg" and X.dtype.isnative
         if self.near is None or not plain or X.strides[0] <= X.strides[1]:
-            return X[:, j]
-        first, columns = self.near
+            return X[:, j], None
+        first, columns, ends = self.near
         if not first <= j < first + len(columns):
             several = max(1, min(_RUN // X.itemsize, _NEAR // max(8 * self.n, 1)))
-            columns = _transposed(X[:, j : j + several], self.loops)
-            first, self.near = j, (j, columns)
-        return columns[j - first]
+            columns, ends = _transposed(X[:, j : j + several], self.loops)
+            first, self.near = j, (j, columns, ends)
+        return columns[j - first], ends[j - first]
 
     def values(self, j: Any) -> np.ndarray:
         """A column as numbers, one per row; nan where it is missing."""
@@ -220,15 +223,16 @@ class Table:
             )
 
 
-def _transposed(X: np.ndarray, compiled: Any) -> np.ndarray:
-    """A few columns as floats, each of which lies together in memory."""
+def _transposed(X: np.ndarray, compiled: Any) -> tuple[np.ndarray, Any]:
+    """A few columns as floats, each of which lies together in memory, and their ends."""
     columns = np.empty(X.shape[::-1])
     if compiled is not None:
-        compiled.transposed(X, columns)
-        return columns
+        return columns, compiled.transposed(X, columns).tolist()
     for start in range(0, len(X), _TILE):
         columns[:, start : start + _TILE] = X[start : start + _TILE].T
-    return columns
+    return columns, list(
+        zip(*(end(axis=1).tolist() for end in (columns.min, columns.max)), strict=True)
+    )
 
 
 def _plain(series: Any) -> Any:
