@@ -117,17 +117,16 @@ def runs(n, edges, nudge):
     return first[: k + 1], run
 
 
-@njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, types.intp), **_OPTIONS)
-def sweep(f, r, w, grid, cells):
-    """Return the sums of w, w r, w r^2 and w f in each cell."""
-    table, cell = np.zeros((cells, 4)), np.empty(_BLOCK, np.uint32)
+@njit(types.void(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _TABLE), **_OPTIONS)
+def sweep(f, r, w, grid, table):
+    """Add the rows to sums of w, w r, w r^2 and w f in each cell."""
+    cell = np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
-        _cells(block, grid, cells, cell)
+        _cells(block, grid, len(table), cell)
         for i in range(len(block)):
             wi, ri = w[start + i], r[start + i]
             _add(table, np.intp(cell[i]), wi, wi * ri, wi * ri * ri, wi * block[i])
-    return table
 
 
 @njit(**_OPTIONS)
@@ -202,9 +201,11 @@ def values(f, grid, full):
     """Return the value in each full cell, and whether there is but one in each."""
     found, cell = np.full(len(full), np.nan), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
-        block = f[start : start + _BLOCK]
+        block, new = f[start : start + _BLOCK], False
         _cells(block, grid, len(full), cell)
         for i in range(len(block)):
+            new |= full[cell[i]] & (found[cell[i]] != block[i])
+        for i in range(len(block) if new else 0):  # soon seldom; alone, it would be guessed wrong
             if full[cell[i]]:
                 if np.isnan(found[cell[i]]):
                     found[cell[i]] = block[i]

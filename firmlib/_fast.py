@@ -14,6 +14,7 @@ LEAST = 2**22
 
 _OFTEN = 8
 _NEAR = 2**15  # cells whose sums stay in a cache
+_LOOKS = 32, 4, 1  # after these parts of the rows, cells are looked at
 _seen = 0
 
 
@@ -47,16 +48,22 @@ class Swept(Cells):
     ) -> None:
         self.f, self.w, self.grid, self.most, self.cells = f, w, grid, most, cells
         self.scores, self.loops, self.table = scores, scores.loops, None
-        self.crowded = not scores.fine and self._crowded()
-        if cells <= _NEAR and not scores.fine and not self.crowded:
-            self.table = self.loops.sweep(f, scores.r, w, tuple(grid), cells)
+        if cells <= _NEAR and not scores.fine:
+            self._sweep()
 
-    def _crowded(self) -> bool:
-        """Return whether the first rows, of one weight, already show cells too coarse for bins."""
-        head = self.f[: len(self.f) // 32]
-        full = self.w[0] * self.loops.count(head, tuple(self.grid), self.cells) > self.most
-        alone = not full.any() or self.loops.values(head, tuple(self.grid), full)[1]
-        return self.w.strides == (0,) and not alone
+    def _sweep(self) -> None:
+        """Sum up the rows in cells, until cells turn out to be too coarse for bins."""
+        self.table, start = np.zeros((self.cells, 4)), 0
+        for share in _LOOKS:
+            end = len(self.f) // share
+            rows = (a[start:end] for a in (self.f, self.scores.r, self.w))
+            self.loops.sweep(*rows, tuple(self.grid), self.table)
+            start, full = end, self.table[:, 0] > self.most
+            if full.any() and share > 1:  # what all rows have there is looked at anyway
+                self.crowded = not self.loops.values(self.f[:end], tuple(self.grid), full)[1]
+            if self.crowded:
+                self.table = None
+                return
 
     @cached_property
     def n(self) -> np.ndarray:
