@@ -238,23 +238,22 @@ def _on_grid(
     """
     cells = max(_ENOUGH * n_bins, min(_CELLS * n_bins, _NEAR))
     seen = {"last": ends[1], "n": len(f) if count is None else float(count.sum())}
-    with np.errstate(all="ignore"):
-        grid = Grid.over(*ends, cells)
-        for widened in (False, True):
-            if not grid.usable:
-                return None
-            found = sweep(f, w, grid, cells, W / n_bins / 4)
-            if not found.crowded:
-                few = method == "auto" and np.count_nonzero(found.n) <= n_bins
-                full = found.n > 0 if few else found.full
-                value = found.values(full) if full.any() else np.empty(0)
-                if value is not None:
-                    break
-            if not widened:
-                cells = _CELLS * n_bins
-                grid = found.long_tails(ends[1], cells)
-        else:
+    grid = Grid.over(*ends, cells)
+    for widened in (False, True):
+        if not grid.usable:
             return None
+        found = sweep(f, w, grid, cells, W / n_bins / 4)
+        if not found.crowded:
+            few = method == "auto" and np.count_nonzero(found.n) <= n_bins
+            full = found.n > 0 if few else found.full
+            value = found.values(full) if full.any() else np.empty(0)
+            if value is not None:
+                break
+        if not widened:
+            cells = _CELLS * n_bins
+            grid = found.long_tails(ends[1], cells)
+    else:
+        return None
     if few:
         bin_of_cell, first = np.cumsum(full, dtype=np.int32) - 1, value[full]
         return Bins(first, "discrete", **seen), found.index(bin_of_cell, first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, isfinite
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,22 +27,25 @@ class Grid(NamedTuple):
     scale: float
 
     @classmethod
-    def over(cls, low: float, high: float, cells: int, centre: float = 0, unit: float = 0) -> Self:
+    def over(
+        cls, low: float, high: float, cells: int, centre: float = 0.0, unit: float = 0.0
+    ) -> Self:
         """Return cells from one value to another."""
         if unit:
-            low, high = cls(centre, unit, 0.0, 1.0).place(np.array([low, high], dtype=float))
+            low, high = cls(centre, unit, 0.0, 1.0).place(np.array([low, high])).tolist()
         # a hair less than all cells, so that the largest value lies in the last
-        return cls(centre, unit, low, cells * (1 - ROUNDING) / (np.float64(high) - low))
+        return cls(centre, unit, low, cells * (1 - ROUNDING) / (high - low) if high > low else inf)
 
     @property
     def usable(self) -> bool:
         """Whether its numbers did not overflow."""
-        return 0 < self.scale < np.inf and bool(np.isfinite(self.low))
+        return 0 < self.scale < inf and isfinite(self.low)
 
     def place(self, f: np.ndarray) -> np.ndarray:
         """Return where in the grid the values lie, in cells."""
         if self.unit:
-            f = _bent((f - self.centre) * (1 / self.unit))
+            with np.errstate(all="ignore"):  # what overflows lies beyond the ends
+                f = _bent((f - self.centre) * (1 / self.unit))
         place = f - self.low
         place *= self.scale
         return place

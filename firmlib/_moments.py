@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import isfinite
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -362,7 +363,7 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
                     np.multiply(np.square(g, out=g), w, out=pairs[:, 1])
                     wgr, wgg = _summed(pairs.view(complex).ravel(), index, n_bins)
             sums = sums._replace(wgr=wgr, wgg=wgg)
-    if not np.isfinite(sums.wf.sum()):
+    if not isfinite(sums.wf.sum()):
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else _by_unit(index, n_bins, scores, sums)
 
@@ -384,12 +385,11 @@ def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins
     table = index.table
     if len(table) < len(bins.first):  # no row that was swept lies in a last bin of missing values
         table = np.append(table, np.zeros((1, table.shape[1])), axis=0)
-    sums = Sums(*table.T[:4])
-    if scores.fine:
-        sums = sums._replace(wrrr=table[:, 4])
-    if scores.fine and bins.method == "binned":
-        sums = sums._replace(wgg=table[:, 5], wgr=table[:, 6])
-    return sums
+    w, wr, wrr, wf, *fine = table.T
+    wrrr, wgg, wgr = fine[:3] if fine else (None, None, None)
+    if bins.method != "binned":
+        wgg = wgr = None
+    return Sums(w, wr, wrr, wf, wrrr=wrrr, wgg=wgg, wgr=wgr)
 
 
 def _by_unit(index: Any, n_bins: int, scores: Scores, sums: Sums | None = None) -> Sums:
@@ -418,6 +418,8 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
             """Return what is known of each feature's bins; these stay together in memory."""
             if any(each is None for each in values):
                 return None
+            if there.all():  # noqa: B023
+                return np.array(values).T
             filled = np.zeros(there.shape)  # noqa: B023
             filled[there] = np.concatenate(values)  # noqa: B023
             return filled.T

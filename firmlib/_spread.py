@@ -18,7 +18,7 @@ from firmlib._rounding import EMPTY, NUDGE, ROUNDING
 _PAIR = 2 - NUDGE  # rows of which two can be compared, whatever their weights were rounded to
 _ROUNDED = 16 * np.finfo(float).eps  # share of all squares; less is rounding: no noise, no sign
 _LEAST = 4 - NUDGE  # rows from which a bin has a line, and one of many levels is not rare
-_TOGETHER = 4  # numbers of merged bins that are looked at together, of a few features
+_TOGETHER = 8  # numbers of merged bins that are looked at together, of a few features
 _FEW = 100
 
 
