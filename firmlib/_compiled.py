@@ -77,13 +77,13 @@ def _cells(f, grid, cells, found):
 @njit(_RUNS(_FLOATS, _GRID, types.intp), **_OPTIONS)
 def count(f, grid, cells):
     """Return how many values lie in each cell."""
-    n, cell = np.zeros(cells, np.int32), np.empty(_BLOCK, np.uint32)
+    n, cell = np.zeros((2, cells), np.int32), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, cells, cell)
         for i in range(len(block)):
-            n[cell[i]] += 1
-    return n
+            n[i & 1, cell[i]] += 1  # so that a row need not wait for the one before
+    return n[0] + n[1]
 
 
 @njit(_VALUES(_FLOATS, _FLOATS, _GRID, types.intp), **_OPTIONS)
@@ -143,17 +143,44 @@ def _tally(table, index, f, r, w, first):
             _add(table, k, wi, wr, wr * r[i], wi * f[i])
 
 
-@njit(_TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, _FLOATS, types.intp), **_OPTIONS)
-def sweep_bins(f, r, w, grid, bin_of_cell, first, numbers):
-    """Return so many sums, four or eight, in the bins that begin at these values, by cell."""
-    table, cell = np.zeros((len(first), numbers)), np.empty(_BLOCK, np.uint32)
+@njit(**_OPTIONS)
+def _in_turn(index, ways):
+    """Let rows go in turn to so many rows of a table for each bin.
+
+    Where many rows in turn lie in one bin, each would wait for the sums of the one before.
+    """
+    for i in range(len(index) if ways > 1 else 0):
+        index[i] = index[i] * ways + (i & (ways - 1))
+
+
+@njit(**_OPTIONS)
+def _added(table, ways):
+    """Return the sums of so many rows of a table each."""
+    if ways == 1:
+        return table
+    found = np.zeros((len(table) // ways, table.shape[1]))
+    for i in range(len(table)):
+        found[i // ways] += table[i]
+    return found
+
+
+@njit(
+    _TABLE(_FLOATS, _FLOATS, _WEIGHTS, _GRID, _CODES, _FLOATS, types.intp, types.intp), **_OPTIONS
+)
+def sweep_bins(f, r, w, grid, bin_of_cell, first, numbers, ways):
+    """Return so many sums, four or eight, in the bins that begin at these values, by cell.
+
+    They are made in so many ways, 1, 2, 4, … (of eight sums 1), and added up in the end.
+    """
+    table, cell = np.zeros((len(first) * ways, numbers)), np.empty(_BLOCK, np.uint32)
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, grid, len(bin_of_cell), cell)
         for i in range(len(block)):
             cell[i] = bin_of_cell[cell[i]]
+        _in_turn(cell, ways)
         _tally(table, cell, block, r[start:], w[start:], first)
-    return table
+    return _added(table, ways)
 
 
 @njit(
@@ -164,7 +191,8 @@ def sweep_bins(f, r, w, grid, bin_of_cell, first, numbers):
 )
 def search(f, r, w, low, scale, before, first, numbers):
     """Return the same sums by `Bins.cells`, and whether all values are first values."""
-    table, cell, known = np.zeros((len(first), numbers)), np.empty(_BLOCK, np.uint32), True
+    ways, cell, known = 4 if numbers == 4 else 1, np.empty(_BLOCK, np.uint32), True
+    table = np.zeros((len(first) * ways, numbers))
     for start in range(0, len(f), _BLOCK):
         block = f[start : start + _BLOCK]
         _cells(block, (0.0, 0.0, low, scale), len(before), cell)
@@ -174,8 +202,9 @@ def search(f, r, w, low, scale, before, first, numbers):
                 k += 1
             cell[i] = k - 1 if k > 0 else 0
             known &= first[cell[i]] == block[i]
+        _in_turn(cell, ways)
         _tally(table, cell, block, r[start:], w[start:], first)
-    return table, known
+    return _added(table, ways), known
 
 
 @njit(types.intp(_FLOATS, types.float64, types.float64), **_OPTIONS)

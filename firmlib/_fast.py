@@ -14,6 +14,7 @@ LEAST = 2**22
 
 _OFTEN = 8
 _NEAR = 2**15  # cells whose sums stay in a cache
+_HEAVY = 1 / 8  # of all weight on one cell
 _LOOKS = 32, 4, 1  # after these parts of the rows, cells are looked at
 _seen = 0
 
@@ -87,7 +88,8 @@ class Swept(Cells):
     def index(self, bin_of_cell: np.ndarray, first: np.ndarray) -> Any:
         if self.table is not None:
             return Summed(self.loops.gathered(self.table, bin_of_cell))
-        return swept(self.scores, self.f, self.grid, bin_of_cell, first)
+        heavy = self.n.max() > _HEAVY * self.n.sum()
+        return swept(self.scores, self.f, self.grid, bin_of_cell, first, 4 if heavy else 1)
 
 
 class Summed(NamedTuple):
@@ -100,8 +102,15 @@ class Summed(NamedTuple):
 
 
 def swept(
-    scores: Any, f: np.ndarray, grid: Grid, bin_of_cell: np.ndarray, first: np.ndarray
+    scores: Any,
+    f: np.ndarray,
+    grid: Grid,
+    bin_of_cell: np.ndarray,
+    first: np.ndarray,
+    ways: int = 1,
 ) -> Summed:
     """Return the sums in bins that begin at these values."""
-    rows = f, scores.r, scores.weights
-    return Summed(scores.loops.sweep_bins(*rows, tuple(grid), bin_of_cell, first, scores.numbers))
+    rows, numbers = (f, scores.r, scores.weights), scores.numbers
+    ways = 1 if scores.fine else ways
+    found = scores.loops.sweep_bins(*rows, tuple(grid), bin_of_cell, first, numbers, ways)
+    return Summed(found)
