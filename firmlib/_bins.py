@@ -257,9 +257,10 @@ def _on_grid(
     if few:
         bin_of_cell, first = np.cumsum(full, dtype=np.int32) - 1, value[full]
         return Bins(first, "discrete", **seen), found.index(bin_of_cell, first)
-    first, bin_of_cell = found.runs(_edges(float(W), n_bins, tails), NUDGE / n_bins)
-    bins = Bins(grid.value(first), "binned", grid, bin_of_cell, **seen)
-    return bins, found.index(bin_of_cell, bins.first)
+    cell, bin_of_cell = found.runs(_edges(float(W), n_bins, tails), NUDGE / n_bins)
+    first = grid.value(cell)
+    first[0] = ends[0]  # not a rounded value, beyond which rows might lie
+    return Bins(first, "binned", grid, bin_of_cell, **seen), found.index(bin_of_cell, first)
 
 
 def _equal_frequency(n: np.ndarray, n_bins: int, tails: bool) -> np.ndarray:

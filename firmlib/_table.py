@@ -69,7 +69,7 @@ class Table:
         self.keep: slice | np.ndarray = slice(None)
         self.categorical: frozenset[int] = frozenset()
         self.whole = at_least > 0  # or a chunk, in which some level may be absent
-        self.near: tuple[int, np.ndarray, Any] | None = None  # columns at hand from one on, ends
+        self.near: tuple[int, np.ndarray, list] | None = None  # columns at hand from one on, ends
         self.loops: Any = None
 
     @classmethod
@@ -88,7 +88,7 @@ class Table:
         if type(self.data) not in (np.ndarray, np.memmap):  # others, such as masked ones, hold more
             return self
         other = copy.copy(self)
-        other.near, other.loops = (0, np.empty((0, self.n)), None), loops()
+        other.near, other.loops = (0, np.empty((0, self.n)), []), loops()
         return other
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
@@ -223,16 +223,16 @@ class Table:
             )
 
 
-def _transposed(X: np.ndarray, compiled: Any) -> tuple[np.ndarray, Any]:
+def _transposed(X: np.ndarray, compiled: Any) -> tuple[np.ndarray, list[tuple[float, float]]]:
     """A few columns as floats, each of which lies together in memory, and their ends."""
     columns = np.empty(X.shape[::-1])
     if compiled is not None:
-        return columns, compiled.transposed(X, columns).tolist()
-    for start in range(0, len(X), _TILE):
-        columns[:, start : start + _TILE] = X[start : start + _TILE].T
-    return columns, list(
-        zip(*(end(axis=1).tolist() for end in (columns.min, columns.max)), strict=True)
-    )
+        ends = compiled.transposed(X, columns)
+    else:
+        for start in range(0, len(X), _TILE):
+            columns[:, start : start + _TILE] = X[start : start + _TILE].T
+        ends = np.column_stack([columns.min(axis=1), columns.max(axis=1)])
+    return columns, [(low, high) for low, high in ends.tolist()]
 
 
 def _plain(series: Any) -> Any:

@@ -13,6 +13,7 @@ import pytest
 import firmlib
 from firmlib import _fast
 from firmlib._grid import Cells, Grid
+from firmlib._table import Table
 from firmlib.strings import DNA, PROTEIN, wds_kernel
 
 N = 60_000
@@ -113,6 +114,37 @@ def test_arrays_by_rows_and_by_columns(monkeypatch, score, dtype, order):
     assert fast.importances[0] == pytest.approx(expected.importances[0], rel=1e-12)
 
 
+@pytest.mark.parametrize("least", [0, np.inf])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1"])
+def test_ends_are_known_where_columns_are_copied(monkeypatch, least, dtype):
+    monkeypatch.setattr(_fast, "LEAST", least)
+    X = (50 * np.random.default_rng(5).normal(size=(1000, 40))).astype(dtype)
+    if dtype.startswith("f"):
+        X[7, 1] = np.nan
+        X[8, 2], X[9, 2] = np.copysign(np.nan, -1), 1e30
+        X[:, 3], X[5, 3] = 0.0, -0.0
+        X[:, 4] = np.nan
+    table = Table(X).in_order()
+    assert (table.loops is None) == (least > 0)
+    for j in range(40):
+        column = table.column(j)
+        np.testing.assert_array_equal(column.values, X[:, j])
+        np.testing.assert_array_equal(column.ends, (X[:, j].min(), X[:, j].max()))
+
+
+@pytest.mark.parametrize("least", [0, np.inf])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_infinite_values_are_refused_where_columns_are_copied(monkeypatch, score, least, sign):
+    monkeypatch.setattr(_fast, "LEAST", least)
+    X = np.random.default_rng(3).normal(size=(N, 3))
+    X[77, 1] = sign * np.inf
+    with pytest.raises(ValueError, match=rf"'x1' of X must be finite.*{sign * np.inf} at \(77,\)"):
+        firmlib.firm(score, X)
+    stream = firmlib.StreamingFirm(first_rows=50).partial_fit(X[:70], score[:70])
+    with pytest.raises(ValueError, match=r"'x1' of F must be finite.*at \(7,\)"):
+        stream.partial_fit(X[70:90], score[70:90])
+
+
 def test_what_is_masked_is_missing(score):
     X = np.random.default_rng(3).normal(size=(N, 3))
     found = firmlib.firm(score, np.ma.masked_where(X > 1, X))
@@ -134,6 +166,32 @@ def test_streams(monkeypatch, columns, score):
         return stream.result()
 
     assert_same(*both(monkeypatch, call))
+
+
+@pytest.mark.parametrize("weights", [None, "count"])
+@pytest.mark.parametrize("first", [5000, 55_000])
+def test_streams_of_arrays_by_rows(monkeypatch, columns, score, weights, first):
+    """Numbers, levels that come late and missing values, with lines in bins (at first) or none."""
+    X = np.column_stack(
+        [columns[name] for name in ("normal", "zeros", "tied", "binary", "missing")]
+    )
+    X = X[np.random.default_rng(6).permutation(N)].astype(np.float32)
+    X[-1, 3] = 2.0
+    w = 1 + np.arange(N) % 3 if weights else None
+
+    def call():
+        stream = firmlib.StreamingFirm(first_rows=first)
+        for part in np.split(np.arange(N), [first, first + 1, first + 2500]):
+            stream.partial_fit(X[part], score[part], None if w is None else w[part])
+        return stream.result()
+
+    fast, slow = both(monkeypatch, call)
+    assert_same(fast, slow)
+    binary = fast.curves["x3"]
+    expected = pd.Series(score).groupby(X[:, 3]).mean() if w is None else None
+    np.testing.assert_array_equal(binary.t, [0, 1, 2])
+    if expected is not None:
+        np.testing.assert_allclose(binary.q, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["right", "left", "both", "zeros"])

@@ -520,6 +520,18 @@ def test_a_refused_chunk_leaves_no_trace():
             assert_same(stream.result(), before)
 
 
+@pytest.mark.parametrize("least", [0.0, -1e9])
+def test_many_rows_at_the_least_value_do_not_lie_beyond(least):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=70_000)
+    f, s = np.where(z < 0.5, least, least + np.exp(3 * z)), z + rng.normal(size=len(z))
+    stream = StreamingFirm(first_rows=50_000)
+    for part in np.split(np.arange(len(z)), 7):
+        stream.partial_fit(f[part, None], s[part])
+    found = stream.result()  # no warning
+    assert found.importances[0] == pytest.approx(firm(s, f[:, None]).importances[0], rel=0.01)
+
+
 # dask, on its threads; see test_cluster.py for processes
 
 
