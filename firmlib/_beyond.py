@@ -18,8 +18,8 @@ import numpy as np
 from scipy import special
 
 from firmlib._inference import Estimate, cauchy, uncertainty
-from firmlib._moments import Scores
 from firmlib._rounding import EMPTY
+from firmlib._scored import Scores
 from firmlib._spread import Sums, bin_noise
 
 

@@ -1,4 +1,4 @@
-"""Loops compiled by numba: what `firmlib._grid`, `_moments` and `strings.kernel` do in NumPy.
+"""Loops compiled by numba: what `firmlib._grid`, `_scored` and `strings.kernel` do in NumPy.
 
 Machine code is kept beside this file, or where numba keeps it if that cannot be written.
 """

@@ -22,7 +22,6 @@ from firmlib._moments import (
     FINE,
     METHODS,
     Estimate,
-    Scores,
     Tally,
     summarize,
 )
@@ -34,6 +33,7 @@ from firmlib._rows import (
     check_scores,
     check_weight_type,
 )
+from firmlib._scored import Scores
 from firmlib._slope import Slope
 from firmlib._table import Table
 from firmlib._together import SMALL, tally_by_rank

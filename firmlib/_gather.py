@@ -14,9 +14,10 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._columns import Column
-from firmlib._moments import FINE, Scores, Tally, summarize, tally
+from firmlib._moments import FINE, Tally, summarize, tally
 from firmlib._paired import GROUPS
 from firmlib._rows import are_whole, check_differences, check_weight_type
+from firmlib._scored import Scores
 from firmlib._spread import standardized_influence
 from firmlib._sums import Chunk, FeatureSums, Statistics
 

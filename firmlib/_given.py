@@ -18,8 +18,8 @@ import numpy as np
 from firmlib._beyond import Cells, beyond, standardized
 from firmlib._columns import Column
 from firmlib._inference import Estimate
-from firmlib._moments import Scores
 from firmlib._rounding import EMPTY, NUDGE, ROUNDING
+from firmlib._scored import Scores
 from firmlib._spread import Sums
 
 

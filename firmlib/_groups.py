@@ -31,7 +31,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from firmlib._inference import Estimate
-from firmlib._moments import Scores
+from firmlib._scored import Scores
 
 FOLDS = 5
 MIN_ROWS = 100

@@ -9,8 +9,9 @@ import numpy as np
 
 from firmlib._bins import Bins
 from firmlib._inference import Estimate
-from firmlib._moments import Scores, Tally
+from firmlib._moments import Tally
 from firmlib._rounding import NUDGE, ROUNDING
+from firmlib._scored import Scores
 from firmlib._spread import Sums, spread, standardized_influence
 
 

@@ -10,8 +10,8 @@ from scipy import special
 
 from firmlib._columns import NUMBER, Scale
 from firmlib._inference import Estimate
-from firmlib._moments import Scores
 from firmlib._rounding import ROUNDING
+from firmlib._scored import Scores
 
 
 @dataclass(frozen=True, eq=False)

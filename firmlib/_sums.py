@@ -18,7 +18,8 @@ import numpy as np
 from firmlib._bins import Bins
 from firmlib._checks import check_memory
 from firmlib._columns import Column, Scale
-from firmlib._moments import FINE, Scores, tally
+from firmlib._moments import FINE, tally
+from firmlib._scored import Scores
 from firmlib._spread import Sums
 
 _BEYOND = 30  # of n first rows, about two rows in n lie beyond by chance, 30 in n hardly ever

@@ -10,7 +10,8 @@ import numpy as np
 
 from firmlib._bins import Bins, starts_by_rank
 from firmlib._columns import NUMBER, Column
-from firmlib._moments import Scores, Tally, tally
+from firmlib._moments import Tally, tally
+from firmlib._scored import Scores
 from firmlib._spread import paired_bins
 
 SMALL = 512
