@@ -1,8 +1,9 @@
 """Time and memory of the statistic against rows and features: python benchmarks/scaling.py.
 
 The scores are given; np.sort(X, axis=0) runs beside it for comparison. Every size has a process of
-its own, whose peak memory is counted from after the data were made. Then wide tables, and half a
-million pairs. Writes build/bench/scaling.png and .csv. --quick leaves out ten million rows.
+its own, whose peak memory is counted from after the data were made. Then columns with long tails
+and ties beside normal ones, wide tables, and half a million pairs. Writes build/bench/scaling.png
+and .csv. --quick leaves out ten million rows.
 """
 
 import argparse
@@ -97,6 +98,28 @@ def pairs(columns: int) -> float:
         return seconds(call, time.process_time, 1)
 
 
+def kinds(n: int, columns: int = 12) -> Iterator[tuple[str, float]]:
+    """CPU seconds of FIRM on tables of one kind of column, on one thread; the first are normal."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(n)
+    s, half = z + rng.standard_normal(n), rng.random(n) < 0.5
+    values = {
+        "normal": z,
+        "exp x": np.exp(z),
+        "exp 2x": np.exp(2 * z),
+        "Cauchy": rng.standard_cauchy(n),
+        "tenths": z.round(1),
+        "thousandths": z.round(3),
+        "zeros and exp x": np.where(half, 0.0, np.exp(z)),
+        "zeros and exp 3x": np.where(z < 0.5, 0.0, np.exp(3 * z)),
+        "zeros and normal": np.where(half, 0.0, z),
+    }
+    for name, f in values.items():
+        X = np.asfortranarray(np.column_stack([f] * columns))
+        with threadpool_limits(1):
+            yield name, seconds(lambda X=X: firmlib.firm(s, X), time.process_time, 7)
+
+
 def slope(x: pd.Series, y: pd.Series) -> tuple[float, float]:
     """Exponent and factor of y = c x^a, from the upper half of the sizes."""
     upper = x >= x.median()
@@ -145,6 +168,9 @@ def rows(quick: bool = False) -> Iterator[Row]:
     axes[1, 1].set(xlabel="features $d$")
     figure.savefig(OUTPUT / "scaling.png")
 
+    (_, normal), *others = kinds(10**6)
+    for name, spent in others:
+        yield Row(f"1,000,000 × 12, {name}", spent, ratio=spent / normal, to="normal")
     for kind in ("array", "frame", "sparse", "sparse stream"):
         narrow, all_of_it = wide(kind, 2000), wide(kind, 20_000)
         what = f"20,000 columns, {kind}"
