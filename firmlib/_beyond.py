@@ -101,14 +101,14 @@ def _one(cells: Cells, rows: str) -> tuple[dict[str, float], float]:
         u = u * max(w @ e, 0.0) / max(u.sum(), EMPTY)
     share = np.where(w > 0, np.clip(w * cells.leverage, 0, 1), 1.0)
     left, within = 1 - share, np.maximum(n - 1, 0).sum()
-    if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores
-        return {"variance": 0.0, "error": 0.0}, 1.0
     spare = within - cells.parameters + share[w > 0].sum()
-    if spare < 1:
+    if spare < 1:  # then the simpler fit explains anything
         raise ValueError(
             f"{n.sum():.0f} rows in {np.count_nonzero(w)} cells of the columns are too few to tell "
             "an effect from noise; expected more rows, or columns with fewer levels"
         )
+    if left.sum() < 0.5 or not sums.wrr.any():  # the simpler fit explains all cells, or the scores
+        return {"variance": 0.0, "error": 0.0}, 1.0
     u = u * within / spare
     grow = n.sum() / max(n.sum() - cells.parameters, 1)  # the fit takes a share of V as well
     m, u, signal = m * np.sqrt(grow), u * grow, signal * grow

@@ -259,7 +259,7 @@ def _on_grid(
         return Bins(first, "discrete", **seen), found.index(bin_of_cell, first)
     cell, bin_of_cell = found.runs(_edges(float(W), n_bins, tails), NUDGE / n_bins)
     first = grid.value(cell)
-    first[0] = ends[0]  # not a rounded value, beyond which rows might lie
+    first[0] = ends[0] + 0.0  # not a rounded value, beyond which rows might lie; never -0.0
     return Bins(first, "binned", grid, bin_of_cell, **seen), found.index(bin_of_cell, first)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from firmlib._checks import check_number, short
 
 KINDS = ("number", "date", "duration", "ordered", "nominal")
+_WHOLE = 2**53  # from here on floats do not tell whole numbers apart
 _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
 _OBJECTS = {  # what pandas calls them
     "date": ("datetime", "datetime64", "date", "period"),
@@ -121,8 +122,13 @@ class Column(NamedTuple):
             return self
         levels, codes = np.unique(self.dense(n), return_inverse=True)
         levels = levels[~np.isnan(levels)]
+        if self.scale == NUMBER and np.any(np.abs(levels) >= _WHOLE):
+            raise ValueError(
+                f"levels such as {levels[np.abs(levels).argmax()]:.0f} cannot be told from their "
+                "neighbours, as they are read as floats; expected words, .astype(str)"
+            )
         labels = self.scale.shown(levels)
-        if self.scale == NUMBER and np.all(levels % 1 == 0) and np.all(np.abs(levels) < 2**53):
+        if self.scale == NUMBER and np.all(levels % 1 == 0):
             labels = levels.astype(int)
         values = np.where(codes < len(levels), codes, np.nan)
         return type(self)(values, None, Scale("nominal", as_objects(labels.tolist())))

@@ -138,7 +138,7 @@ def _tally(table, index, f, r, w, first):
         if lines:
             g = f[i] - first[k]
             _add(table, 2 * k, wi, wr, wr * r[i], wi * f[i])
-            _add(table, 2 * k + 1, wr * r[i] * r[i], g * g * wi, wr * g, 0.0)
+            _add(table, 2 * k + 1, wr * r[i] * r[i], g * g * wi, wr * g, wi * g)
         else:
             _add(table, k, wi, wr, wr * r[i], wi * f[i])
 

@@ -27,9 +27,16 @@ _LETTERS = 20  # that fit side by side below a panel
 _SEEN = 10  # rows from which one of these has a small point of its own
 
 
-def plain(name: object) -> str:
-    """Return a name as text in which matplotlib sees no formula between two "$"."""
-    return str(name).replace("$", r"\$")
+def plain(name: object, letters: int | None = None) -> str:
+    """Return a name as text in which matplotlib sees no formula between two "$".
+
+    Of more than so many letters the middle is left out.
+    """
+    text = str(name)
+    if letters is not None and len(text) > letters:
+        end = letters // 3
+        text = f"{text[: letters - end - 1]}…{text[-end:]}"
+    return text.replace("$", r"\$")
 
 
 def numbers(t: np.ndarray) -> np.ndarray:
@@ -108,7 +115,7 @@ def draw_levels(ax: Axes, curve: ConditionalScore) -> float:
         ax.scatter(place, q, s=4, color=RED, alpha=0.3, linewidth=0)
     ax.errorbar(x, drawn.q, 2 * drawn.standard_error, color=RED, fmt="none", elinewidth=1)
     ax.scatter(x, drawn.q, s=5 + 30 * drawn.p / max(drawn.p.max(), 1e-9), color=RED, zorder=3)
-    short = [plain(label if len(label) < 15 else f"{label[:13]}…") for label in labels]
+    short = [plain(label, 14) for label in labels]
     many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
     crowded = len("  ".join(short)) > _LETTERS
     ax.set_xticks(x, short, **(many if crowded else {}))

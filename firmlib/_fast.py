@@ -95,7 +95,7 @@ class Swept(Cells):
 class Summed(NamedTuple):
     """What stands for the bin of each row where sums in bins are known: of w, w r, w r^2, w f.
 
-    Where lines within bins are wanted, also of w r^3, w g^2 and w g r.
+    Where lines within bins are wanted, also of w r^3, w g^2, w g r and w g.
     """
 
     table: np.ndarray

@@ -76,9 +76,10 @@ class Tally(NamedTuple):
         w, squares = self.sums.w, self.sums.wrr
         lone = not paired_bins(self.sums).any()
         if rows == "sample" and lone and len(w) > 1 and squares.any():
+            instead = "leave it out of features=" if self.bins.nominal else "use fewer n_bins"
             raise ValueError(
                 "a sample needs two rows in some level or bin of the feature to tell its effect "
-                "from noise; use fewer n_bins, or rows='population' if the rows are the whole "
+                f"from noise; {instead}, or rows='population' if the rows are the whole "
                 "distribution"
             )
 
@@ -87,7 +88,7 @@ class Tally(NamedTuple):
         taken = self.sums.w > 0
         sums = self.sums.each(lambda a: a[taken])
         first, w = self.bins.first[taken], sums.w
-        found = spread(sums, rows, self.total, first, not self.bins.nominal, self.influence)
+        found = spread(sums, rows, self.total, not self.bins.nominal, self.influence)
         t = first
         if self.bins.method == "binned" and sums.wf is not None:
             t = np.where(np.isnan(first), first, sums.wf / w)
@@ -111,10 +112,11 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
     if scores.loops is not None:
         sums = _swept(index, scores, f, bins)
     else:
-        sums = scores.summed(index, n_bins)._replace(wf=np.bincount(index, w * f, n_bins))
+        sums = scores.summed(index, n_bins)
         if bins.method == "binned" and scores.fine:
             with np.errstate(over="ignore", invalid="ignore"):  # then there is no line
                 g = f - bins.first.take(index)
+                wg = np.bincount(index, w * g, n_bins)
                 if len(f) < MANY:
                     wgr = np.bincount(index, wr * g, n_bins)
                     wgg = np.bincount(index, np.square(g, out=g) * w, n_bins)
@@ -123,8 +125,12 @@ def tally(index: Any, bins: Bins, scores: Scores, f: np.ndarray) -> Sums:
                     np.multiply(wr, g, out=pairs[:, 0])
                     np.multiply(np.square(g, out=g), w, out=pairs[:, 1])
                     wgr, wgg = summed_pairs(pairs.view(complex).ravel(), index, n_bins)
-            sums = sums._replace(wgr=wgr, wgg=wgg)
-    if not isfinite(sums.wf.sum()):
+                sums = sums._replace(wg=wg, wgr=wgr, wgg=wgg, wf=sums.w * bins.first + wg)
+        if sums.wf is None or not isfinite(sums.wf.sum()):  # of missing values it is not known yet
+            sums = sums._replace(wf=np.bincount(index, w * f, n_bins))
+    with np.errstate(invalid="ignore"):
+        known = isfinite(sums.wf.sum())
+    if not known:
         raise ValueError(f"values such as {np.abs(f).max():.3g} overflow when summed; rescale them")
     return sums if scores.unit is None else by_unit(index, n_bins, scores, sums)
 
@@ -138,10 +144,10 @@ def _swept(index: np.ndarray | Summed, scores: Scores, f: np.ndarray, bins: Bins
     if len(table) < len(bins.first):  # no row that was swept lies in a last bin of missing values
         table = np.append(table, np.zeros((1, table.shape[1])), axis=0)
     w, wr, wrr, wf, *fine = table.T
-    wrrr, wgg, wgr = fine[:3] if fine else (None, None, None)
+    wrrr, wgg, wgr, wg = fine or [None] * 4
     if bins.method != "binned":
-        wgg = wgr = None
-    return Sums(w, wr, wrr, wf, wrrr=wrrr, wgg=wgg, wgr=wgr)
+        wg = wgg = wgr = None
+    return Sums(w, wr, wrr, wf, wrrr=wrrr, wg=wg, wgg=wgg, wgr=wgr)
 
 
 def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
@@ -174,7 +180,7 @@ def summarize(tallies: Sequence[Tally], rows: str) -> Estimate:
             columns = zip(*(one.total for one in some if one.total), strict=True)
             total = Sums._make(None if c[0] is None else np.array(c) for c in columns)
         ordered = np.array([not one.bins.nominal for one in some])
-        found = spread(sums, rows, total, first, ordered, known)
+        found = spread(sums, rows, total, ordered, known)
         binned = [one.bins.method == "binned" for one in some] & ~np.isnan(first)
         t = np.where(binned, sums.wf / np.maximum(sums.w, EMPTY), first)
         falls = _downhill(sums.w, t, found.m, sums.wrr.sum(axis=0)) & ordered

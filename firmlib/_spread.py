@@ -31,7 +31,7 @@ class Sums(NamedTuple):
         not, of the same unit. A unit is a row, or what belongs together. None if weights count
         rows: k rows are k units, and these sums are the first three.
     wrrr : of w r^3.
-    wgg, wgr : of w g^2 and w g r, where g is f minus the first value of the bin.
+    wg, wgg, wgr : of w g, w g^2 and w g r, where g is f minus the first value of the bin.
     wrrrr, ..., wrrrrrrrr : of w r^4 up to w r^8, if a stream is to be standardized.
     """
 
@@ -43,6 +43,7 @@ class Sums(NamedTuple):
     wwr: Any = None
     wwrr: Any = None
     wrrr: Any = None
+    wg: Any = None
     wgg: Any = None
     wgr: Any = None
     wrrrr: Any = None
@@ -72,9 +73,9 @@ class Sums(NamedTuple):
         parts = zip(self, other, strict=True)
         return self._make([None if a is None or b is None else a + b for a, b in parts])
 
-    def shifted(self, d: Any, first: np.ndarray | None = None) -> Self:
-        """Return the sums with r + d instead of r; without lines if no `first` values are given."""
-        w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr, *high = self
+    def shifted(self, d: Any) -> Self:
+        """Return the sums with r + d instead of r."""
+        w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wg, wgg, wgr, *high = self
         if self.wrrrr is not None:
             powers = (w, wr, wrr, wrrr, *high)
             high = [
@@ -85,12 +86,10 @@ class Sums(NamedTuple):
             wwr, wwrr = wwr + d * ww, wwrr + d * (2 * wwr + d * ww)
         if wrrr is not None:
             wrrr = wrrr + d * (3 * wrr + d * (3 * wr + d * w))
-        if first is None or wgr is None:
-            wgg = wgr = None
-        else:
-            wgr = wgr + d * (wf - first * w)
+        if wgr is not None:
+            wgr = wgr + d * wg
         wr, wrr = wr + d * w, wrr + d * (2 * wr + d * w)
-        return self._make((w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wgg, wgr, *high))
+        return self._make((w, wr, wrr, wf, ww, wwr, wwrr, wrrr, wg, wgg, wgr, *high))
 
     def divided(self, sd: float) -> Self:
         """Return the sums with r / sd instead of r."""
@@ -125,7 +124,6 @@ def spread(
     sums: Sums,
     rows: str,
     total: Sums | None = None,
-    first: np.ndarray | None = None,
     ordered: np.ndarray | bool = True,
     known: Influence | None = None,
 ) -> Spread:
@@ -160,8 +158,8 @@ def spread(
     variance = between - (w * e).sum(axis=0) / W + e_total
     pvalue = np.where(flat, 1.0, _test(moved, m, u, n, ordered, known))
     line = line_error = np.zeros_like(variance)
-    if sums.wgg is not None and first is not None:
-        line, line_error = np.where(flat, 0.0, _gated_line(sums, first, n))
+    if sums.wgg is not None:
+        line, line_error = np.where(flat, 0.0, _gated_line(sums, n))
     variance, held_back = variance + line, pvalue * line
     if not np.all(ordered):
         many, rare = _rare_levels(sums, m, u, n, total.w**2 / all_ww)
@@ -226,7 +224,7 @@ def standardized_influence(sums: Sums) -> Influence:
     psi = np.array([-c * q**2, 2 * c * q, 1 - V - c])  # coefficients of 1, r, r^2
     square = _product(psi, psi)
     cube = _product(square, psi)
-    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[10:])
+    powers = (sums.w, sums.wr, sums.wrr, sums.wrrr, *sums[11:])
     squares, cubes, fourths = (
         (p * powers[: len(p)]).sum(axis=(0, 1)) for p in (square, cube, _product(square, square))
     )
@@ -241,7 +239,7 @@ def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return found
 
 
-def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _gated_line(sums: Sums, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what a line within each bin explains, in so far as it stands out, and its error.
 
     In a bin that is c_b = p_b (v_b - RSS_b / (n_b - 2)).
@@ -251,8 +249,7 @@ def _gated_line(sums: Sums, first: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     m = sums.wr / some
     srr = np.maximum(sums.wrr - sums.wr * m, 0)
     with np.errstate(all="ignore"):
-        wg = sums.wf - first * w
-        sgg, sgr = sums.wgg - wg**2 / some, sums.wgr - wg * m
+        sgg, sgr = sums.wgg - sums.wg**2 / some, sums.wgr - sums.wg * m
         gain = np.where(sgg > ROUNDING * sums.wgg, sgr**2 / sgg, 0.0)
     fits &= np.isfinite(sgg) & np.isfinite(gain)
     df = np.where(fits, n - 2, 1.0)

@@ -81,7 +81,7 @@ class FeatureSums(NamedTuple):
 
     def shifted(self, d: float) -> Self:
         """Return the sums with r + d instead of r."""
-        return self._replace(sums=self.sums.shifted(d, self.bins.first))
+        return self._replace(sums=self.sums.shifted(d))
 
     def changed(self, **sums: None) -> Self:
         """Return these without some of the sums."""
@@ -187,7 +187,7 @@ class Statistics(NamedTuple):
         if weight_type == "count" and self.total is None:
             features = [f.changed(ww=None, wwr=None, wwrr=None) for f in features]
         if (self.weight if weight_type == "count" else self.n) >= FINE:
-            features = [f.changed(wgg=None, wgr=None) for f in features]
+            features = [f.changed(wg=None, wgg=None, wgr=None) for f in features]
             features = [f if f.sums.wrrrr is not None else f.changed(wrrr=None) for f in features]
         return now._replace(features=features)
 

@@ -130,6 +130,11 @@ class Table:
         if isinstance(j, str) and j in self._places:
             return self._places[j]
         whole = isinstance(j, int | np.integer) and not isinstance(j, bool)
+        if whole and str(j) in self._places and self.is_frame and self._places[str(j)] != j:
+            raise ValueError(
+                f"feature {j} is a position, but {self.name} also has a column with the label {j} "
+                f"at position {self._places[str(j)]}; expected a name, {str(j)!r} for that one"
+            )
         if whole and -self.width <= j < self.width:
             return int(j) % self.width
         some = f"{self.names[:8]}{' …' * (self.width > 8)}"
@@ -165,7 +170,12 @@ class Table:
         """A column as numbers; of a sparse one that is mostly 0, those that are stored."""
         j = self.place(j)
         column = self._column(j)
-        return column.nominal(self.count) if j in self.categorical else column
+        if j not in self.categorical:
+            return column
+        try:
+            return column.nominal(self.count)
+        except ValueError as error:
+            raise ValueError(f"categorical: column {self.names[j]!r} has {error}") from error
 
     def _column(self, j: int) -> Column:
         name, ends = f"column {self.names[j]!r} of {self.name}", None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -87,7 +88,10 @@ class FirmDisplay:
         With `ranks`, a bracket beside each bar holds the ranks that the data allow.
         """
         table = self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
-        ax = _new_axes(7 if ranks else 5, 1 + 0.25 * len(table)) if ax is None else ax
+        if ax is None:
+            long = min(max(map(len, table.index)), _LONG) - _USUAL
+            width = (7 if ranks else 5) + max(long, 0) * 0.08
+            ax = _new_axes(width, 1 + 0.25 * len(table))
         marks = _legend(_draw_bars(ax, table, self.result.confidence_level))
         above = {"fontsize": "small", "frameon": False, "loc": "lower left"}
         above |= {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
@@ -99,11 +103,14 @@ class FirmDisplay:
         if ranks:
             beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.1, sharey=ax)
             _draw_brackets(beside, table)
-            beside.legend(handlelength=1, **above)
+            beside.legend(
+                handlelength=1, **above | {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+            )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
+_USUAL, _LONG = 24, 48  # letters of a name that pictures have room for, and at most
 _DIRECTIONS = {"score rises with it": BLUE, "score falls with it": ORANGE, "no direction": GREY}
 
 
@@ -114,11 +121,12 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, level: float) -> set[str]:
     rises, falls, neither = _DIRECTIONS
     nominal = table["kind"].isin(["nominal", "group"]).to_numpy()
     directions = np.where(nominal, neither, np.where(Q < 0, falls, rises))
-    names = [plain(name) for name in table.index]
-    ax.barh(names, Q, color=[_DIRECTIONS[d] for d in directions], height=0.7)
+    y = np.arange(len(table))
+    ax.barh(y, Q, color=[_DIRECTIONS[d] for d in directions], height=0.7)
     if (high > low).any():
         error = np.maximum([Q - low, high - Q], 0)
-        ax.errorbar(Q, names, xerr=error, fmt="none", ecolor="black", elinewidth=1)
+        ax.errorbar(Q, y, xerr=error, fmt="none", ecolor="black", elinewidth=1)
+    ax.set_yticks(y, [plain(name, _LONG) for name in table.index])
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(y=0.5 / len(table))
     return {*directions, *[f"{100 * level:g} % interval"] * bool((high > low).any())}
@@ -214,7 +222,7 @@ class ConditionalScoreDisplay:
         """Display the curve of the feature `name` of a `result`."""
         if name not in result.curves:
             raise ValueError(f"name={name!r} is unknown; expected one of {result.feature_names}")
-        return cls(result.curves[name], plain(name))
+        return cls(result.curves[name], fill(plain(name, 2 * _USUAL), _USUAL + 2))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -42,7 +42,8 @@ _TABLES = 16  # of all pairs that are there at once while they are compared
 class FirmResult:
     """Importances of several features for one score.
 
-    ``len(result)`` is the number of features, ``result["age"]`` the row of one of them.
+    ``len(result)`` is the number of features, ``result["age"]`` the row of one of them,
+    ``"age" in result`` whether there is one, and ``for name in result`` goes through their names.
 
     Attributes
     ----------
@@ -53,7 +54,9 @@ class FirmResult:
         Of |Q_f|, by the influence function of its square (where Q_f drowns in noise, an upper
         bound); 0 for a population.
     ci_low, ci_high : ndarrays of shape (m,)
-        Confidence interval of Q_f, signed as Q_f; it holds 0 where the test does not reject.
+        Confidence interval of Q_f, signed as Q_f; it holds 0 where the test does not reject,
+        and may hold it where the test does: to see that there is a trend takes fewer rows than
+        to tell how large it is.
     pvalues : ndarray of shape (m,)
         Of the test that Q_f = 0, which allows the scores to vary more at some values of the
         feature than at others; nan for a population.
@@ -134,6 +137,12 @@ class FirmResult:
 
     def __len__(self) -> int:
         return len(self.feature_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.feature_names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.feature_names
 
     def __getitem__(self, name: str) -> pd.Series:
         """Return the row of a feature in `to_frame`."""

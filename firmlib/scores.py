@@ -167,6 +167,11 @@ def respond(
     values = response.values
     if np.ndim(values) == 2 and np.shape(values)[1] == 1 and response.method != "values":
         values = np.asarray(values)[:, 0]
+    if np.ndim(values) == 2:
+        raise ValueError(
+            f"score gives {np.shape(values)[1]} numbers per row, of shape {np.shape(values)}; "
+            "expected one, or firm_by_class, which measures every output"
+        )
     return response._replace(values=check_array("score", values, 1, (table.n,)))
 
 

@@ -73,7 +73,10 @@ SCORES = {
     },
     "score of a callable nan": (lambda: firm(lambda X: S * np.nan, X), "^score must be finite"),
     "score short": (lambda: firm(S[:-1], X), r"^score has shape \(19,\), expected \(20,\)"),
-    "score 2-d": (lambda: firm(X, X), r"^score must have 1 axes, got shape \(20, 3\)"),
+    "score 2-d": (
+        lambda: firm(X, X),
+        r"^score gives 3 numbers per row, of shape \(20, 3\); expected one, or firm_by_class",
+    ),
     "score of a callable scalar": (
         lambda: firm(lambda X: 3.0, X),
         r"^score must have 1 axes, got shape \(\)",
@@ -309,7 +312,17 @@ TABLES = {
     ),
     "every row a level": (
         lambda: firm([1, 2, 3], pd.DataFrame({"name": ["a", "b", "c"]})),
-        "^feature 'name': a sample needs two rows in some level",
+        "^feature 'name': a sample needs two rows in some level.*leave it out of features=",
+    ),
+    "every row a given level": (
+        lambda: firm(
+            S, pd.DataFrame({"id": [f"p{i}" for i in range(20)], "x": S}), ["x"], given="id"
+        ),
+        "^20 rows in 20 cells of the columns are too few to tell an effect from noise",
+    ),
+    "levels beyond floats": (
+        lambda: firm([0, 1], pd.DataFrame({"id": [2**53, 2**53 + 1]}), categorical=["id"]),
+        r"^categorical: column 'id' has levels such as 9007199254740992 .*astype\(str\)",
     ),
     "X sparse inf": (
         lambda: firm(S, sparse.csr_array(changed(X, (0, 0), np.inf))),

@@ -144,6 +144,28 @@ def test_a_notebook_shows_a_table_of_the_largest():
     assert "importance" in html
 
 
+def test_long_names_are_shortened_and_stay_apart():
+    names = [f"{'very ' * 20}long name {i}{' of many' * 5}" for i in range(3)]
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    result = firmlib.firm(X @ [3, 2, 1], X, feature_names=names)
+    assert list(result) == names
+    assert names[0] in result
+    assert "x0" not in result
+    drawn = result.plot(ranks=True)
+    figure, ax = drawn.figure_, drawn.ax_
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert [len(label) for label in labels] == [48] * 3
+    assert labels[0].startswith("very very")
+    assert labels[0].endswith("of many")
+    assert len({bar.get_y() for bar in ax.patches}) == 3
+    figure.canvas.draw()
+    inside = figure.get_tightbbox()
+    assert inside.x0 >= -0.02
+    assert inside.x1 <= figure.get_figwidth() + 0.02
+    curves = result.plot_curves()
+    assert all(len(line) <= 26 for line in curves.axes[0].get_xlabel().split("\n"))
+
+
 def test_levels_are_points_in_order_of_q_with_rare_ones_as_one_and_missing_apart():
     rng = np.random.default_rng(0)
     level = rng.choice(list("abcdefghijklmnop"), 3000, p=np.r_[0.5, np.full(15, 0.5 / 15)])

@@ -70,9 +70,15 @@ def test_numpy_integers_are_positions():
     np.testing.assert_array_equal(features.coordinate(np.int64(1))(A), [0, 2, 2, 0])
 
 
-def test_pandas_columns_named_by_numbers_are_taken_by_position():
+def test_a_number_that_is_position_and_label_of_two_columns_is_refused():
     table = pd.DataFrame(A, columns=[2, 1, 0])
-    np.testing.assert_array_equal(features.coordinate(0)(table), A[:, 0])
+    np.testing.assert_array_equal(features.coordinate(1)(table), A[:, 1])
+    np.testing.assert_array_equal(features.coordinate("0")(table), A[:, 2])
+    np.testing.assert_array_equal(features.coordinate(-1)(table), A[:, 2])
+    with pytest.raises(ValueError, match=r"feature 0 is a position.* label 0 at position 2.* '0'"):
+        features.coordinate(0)(table)
+    with pytest.raises(ValueError, match=r"feature 7 is a position.* label 7 at position 0"):
+        features.coordinate(7)(pd.DataFrame(A, columns=[7, 1, 0]))
 
 
 def test_booleans_and_nullable_integers_are_numbers():

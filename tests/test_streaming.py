@@ -532,6 +532,23 @@ def test_many_rows_at_the_least_value_do_not_lie_beyond(least):
     assert found.importances[0] == pytest.approx(firm(s, f[:, None]).importances[0], rel=0.01)
 
 
+@pytest.mark.parametrize("far", [0.0, 1e9, -1e12])
+def test_values_far_from_zero_lose_no_digits(far):
+    rng = np.random.default_rng(15)
+    z = rng.normal(size=2500)
+    s, f = np.tanh(z) + 0.3 * rng.normal(size=2500), np.round(2**10 * np.exp(3 * z)) / 2**10 + far
+    expected = firm(s, (f - far)[:, None]).importances
+    np.testing.assert_allclose(firm(s, f[:, None]).importances, expected, rtol=1e-4)
+    bins = StreamingFirm().partial_fit(f[:, None], s).bins
+    found = []
+    for parts in (1, 2, 50):
+        stream = StreamingFirm(bins=bins)
+        for part in np.array_split(np.arange(2500), parts):
+            stream.partial_fit(f[part, None], s[part])
+        found.append(stream.result().importances[0])
+    np.testing.assert_allclose(found, found[0], rtol=1e-9)
+
+
 # dask, on its threads; see test_cluster.py for processes
 
 
