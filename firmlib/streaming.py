@@ -303,7 +303,10 @@ class StreamingFirm(Gatherer):
         array([ 1., -1.])
         """
         if not is_model(score):
-            raise ValueError(f"score={type(score).__name__} must be a fitted model or a callable")
+            raise ValueError(
+                f"score={type(score).__name__} must be a fitted model or a callable, as the rows "
+                "come in parts; scores that are there already go with each part to partial_fit"
+            )
         after = copy.copy(self)
         if hasattr(chunks, "__dask_graph__"):
             from firmlib import _dask
