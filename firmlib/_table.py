@@ -126,15 +126,23 @@ class Table:
         return {name: j for j, name in reversed(list(enumerate(self.names)))}  # the first counts
 
     def place(self, j: Any) -> int:
+        """The position of a column that somebody asks for by name or position.
+
+        A number that is the position of one column of a frame and the label of another is refused.
+        """
+        labelled = self._places.get(str(j)) if self.is_frame and not isinstance(j, str) else None
+        if labelled not in (None, j):
+            raise ValueError(
+                f"feature {j} may be the column at position {j} of {self.name} or the one with the "
+                f"label {j}, at position {labelled}; expected a name, such as {str(j)!r} for this"
+            )
+        return self.position(j)
+
+    def position(self, j: Any) -> int:
         """The position of a column that is given by name or position."""
         if isinstance(j, str) and j in self._places:
             return self._places[j]
         whole = isinstance(j, int | np.integer) and not isinstance(j, bool)
-        if whole and str(j) in self._places and self.is_frame and self._places[str(j)] != j:
-            raise ValueError(
-                f"feature {j} is a position, but {self.name} also has a column with the label {j} "
-                f"at position {self._places[str(j)]}; expected a name, {str(j)!r} for that one"
-            )
         if whole and -self.width <= j < self.width:
             return int(j) % self.width
         some = f"{self.names[:8]}{' …' * (self.width > 8)}"
@@ -168,7 +176,7 @@ class Table:
 
     def column(self, j: Any) -> Column:
         """A column as numbers; of a sparse one that is mostly 0, those that are stored."""
-        j = self.place(j)
+        j = self.position(j)
         column = self._column(j)
         if j not in self.categorical:
             return column

@@ -383,7 +383,7 @@ def two_values(name: str, values: np.ndarray) -> tuple[float, float]:
 
 
 def _column_of(table: Table, j: Place) -> Feature:
-    place = table.place(j)
+    place = table.position(j)
     return Feature(table.names[place], partial(Table.column, j=place))
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from firmlib import features
+from firmlib import features, firm
 from firmlib._table import Table
 
 A = np.array([[1, 0, -1], [0, 2, 1], [1, 2, 1], [-3, 0, 0]])
@@ -70,15 +70,49 @@ def test_numpy_integers_are_positions():
     np.testing.assert_array_equal(features.coordinate(np.int64(1))(A), [0, 2, 2, 0])
 
 
-def test_a_number_that_is_position_and_label_of_two_columns_is_refused():
+def test_pandas_columns_named_by_numbers_are_taken_by_position():
     table = pd.DataFrame(A, columns=[2, 1, 0])
-    np.testing.assert_array_equal(features.coordinate(1)(table), A[:, 1])
+    np.testing.assert_array_equal(features.coordinate(0)(table), A[:, 0])
     np.testing.assert_array_equal(features.coordinate("0")(table), A[:, 2])
-    np.testing.assert_array_equal(features.coordinate(-1)(table), A[:, 2])
-    with pytest.raises(ValueError, match=r"feature 0 is a position.* label 0 at position 2.* '0'"):
-        features.coordinate(0)(table)
-    with pytest.raises(ValueError, match=r"feature 7 is a position.* label 7 at position 0"):
-        features.coordinate(7)(pd.DataFrame(A, columns=[7, 1, 0]))
+
+
+LABELS = {
+    "all": lambda a, b, c: {},
+    "by name": lambda a, b, c: {"features": [c]},
+    "the same": lambda a, b, c: {"features": [1, -1]},
+    "given": lambda a, b, c: {"given": c},
+    "pairs": lambda a, b, c: {"features": features.Pairs("interaction")},
+    "direction": lambda a, b, c: {"features": [features.linear([1, 2, 3])]},
+    "group": lambda a, b, c: {"features": {"both": [b, c]}},
+    "levels": lambda a, b, c: {"categorical": [a]},
+}
+NUMBERS = {
+    "features": {"features": [0]},
+    "one": {"features": 0},
+    "entry": {"features": {"a": 0}},
+    "group": {"features": {"a": [0, 1]}},
+    "given": {"given": [0]},
+    "categorical": {"categorical": [0]},
+}
+
+
+@pytest.mark.parametrize("options", LABELS.values(), ids=LABELS)
+def test_frames_may_have_numbers_for_labels(options):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 3)).astype(float)
+    s = X @ [3, 2, 1] + rng.normal(size=300)
+    found = firm(s, pd.DataFrame(X, columns=[2, 1, 0]), **options("2", "1", "0"))
+    expected = firm(s, pd.DataFrame(X, columns=list("abc")), **options("a", "b", "c"))
+    np.testing.assert_array_equal(found.importances, expected.importances)
+
+
+@pytest.mark.parametrize("options", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_that_may_be_two_columns_is_refused(options):
+    table = pd.DataFrame(np.eye(3), columns=[2, 1, 0])
+    with pytest.raises(ValueError, match=r"0 may be the column at position 0 .* '0' for this"):
+        firm([1, 2, 3], table, **options)
+    with pytest.raises(ValueError, match=r"feature 7 may be .*, at position 0; expected a name"):
+        firm([1, 2, 3], table.set_axis([7, 1, 0], axis=1), [7])
 
 
 def test_booleans_and_nullable_integers_are_numbers():
