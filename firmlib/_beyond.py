@@ -72,6 +72,11 @@ def beyond(
     return Estimate(**numbers, pvalue=pvalue)
 
 
+def nothing(rows: str) -> Estimate:
+    """Return the estimate of what cannot be there: of constant scores, or a constant feature."""
+    return Estimate(variance=0.0, error=0.0, pvalue=np.nan if rows == "population" else 1.0)
+
+
 def standardized(scores: Scores, e: np.ndarray) -> Ratio | None:
     """Return by what factor dividing by Var(s) changes the squared error; None of other scores.
 

@@ -124,8 +124,8 @@ class Column(NamedTuple):
         levels = levels[~np.isnan(levels)]
         if self.scale == NUMBER and np.any(np.abs(levels) >= _WHOLE):
             raise ValueError(
-                f"levels such as {levels[np.abs(levels).argmax()]:.0f} cannot be told from their "
-                "neighbours, as they are read as floats; expected words, .astype(str)"
+                f"has levels such as {levels[np.abs(levels).argmax()]:.17g}, which may stand for "
+                "several whole numbers, as floats do from 2^53 on; expected words, .astype(str)"
             )
         labels = self.scale.shown(levels)
         if self.scale == NUMBER and np.all(levels % 1 == 0):

@@ -271,7 +271,10 @@ class Data:
         if self.rows == "population":
             return estimate_given(self.scores, _joint(columns, n), known, self.rows)
         if len(columns) == 1 and len(known) <= _FEW_GIVEN and self.scores.unit is None:
-            return estimate_given(self.scores, columns[0], known, self.rows)
+            try:
+                return estimate_given(self.scores, columns[0], known, self.rows)
+            except ValueError as error:
+                raise ValueError(f"feature {name!r} given {', '.join(given)}: {error}") from error
         from firmlib._groups import estimate_group  # scikit-learn, only if it is needed
 
         found = estimate_group(self.scores, numeric(columns, n), numeric(known, n))

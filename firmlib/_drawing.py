@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,16 +28,25 @@ _LETTERS = 20  # that fit side by side below a panel
 _SEEN = 10  # rows from which one of these has a small point of its own
 
 
-def plain(name: object, letters: int | None = None) -> str:
-    """Return a name as text in which matplotlib sees no formula between two "$".
+def plain(name: object) -> str:
+    """Return a name as text in which matplotlib sees no formula between two "$"."""
+    return str(name).replace("$", r"\$")
 
-    Of more than so many letters the middle is left out.
+
+def shortened(names: Iterable[object], letters: int) -> list[str]:
+    """Return names of at most so many letters, if these stay apart.
+
+    Of longer ones the beginning and the end stay, or the beginning and where they begin to differ.
     """
-    text = str(name)
-    if letters is not None and len(text) > letters:
-        end = letters // 3
-        text = f"{text[: letters - end - 1]}…{text[-end:]}"
-    return text.replace("$", r"\$")
+    texts = [str(name) for name in names]
+    part = letters // 3
+    differ = next((i for i, each in enumerate(zip(*texts, strict=False)) if len({*each}) > 1), 0)
+    for rest in (slice(-part, None), slice(differ, differ + part)):
+        start = letters - part - 1
+        short = [t if len(t) <= letters else f"{t[:start]}…{t[rest]}" for t in texts]
+        if len(set(short)) == len(set(texts)):
+            return short
+    return texts
 
 
 def numbers(t: np.ndarray) -> np.ndarray:
@@ -115,7 +125,7 @@ def draw_levels(ax: Axes, curve: ConditionalScore) -> float:
         ax.scatter(place, q, s=4, color=RED, alpha=0.3, linewidth=0)
     ax.errorbar(x, drawn.q, 2 * drawn.standard_error, color=RED, fmt="none", elinewidth=1)
     ax.scatter(x, drawn.q, s=5 + 30 * drawn.p / max(drawn.p.max(), 1e-9), color=RED, zorder=3)
-    short = [plain(label, 14) for label in labels]
+    short = [plain(label) for label in shortened(labels, 14)]
     many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
     crowded = len("  ".join(short)) > _LETTERS
     ax.set_xticks(x, short, **(many if crowded else {}))

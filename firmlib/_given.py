@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from firmlib._beyond import Cells, beyond, standardized
+from firmlib._beyond import Cells, beyond, nothing, standardized
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._rounding import EMPTY, NUDGE, ROUNDING
@@ -86,6 +86,8 @@ def estimate_given(
     options = {"method": "auto", "rows": rows, "n_bins": parts, "scale": column.scale}
     bins, part = scores.find_bins(f, **options)
     ordered, size, known = not bins.nominal, len(bins.first), ~np.isnan(f)
+    if size == 1 or not scores.r.any():
+        return nothing(rows), bins.method
     rest, e = planes.residual(_scaled(np.where(known, f, 0.0))), planes.residual(scores.r)
     if np.abs(e).max() < ROUNDING * np.abs(scores.r).max():
         e = np.zeros_like(e)

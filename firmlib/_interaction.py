@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from firmlib._beyond import Cells, beyond, standardized
+from firmlib._beyond import Cells, beyond, nothing, standardized
 from firmlib._columns import Column
 from firmlib._inference import Estimate
 from firmlib._rounding import EMPTY, NUDGE, ROUNDING
@@ -102,12 +102,18 @@ def estimate_interactions(
     found = Estimate.empty(len(pairs))
     for i, (j, k) in enumerate(pairs):
         one, two = axes[j], axes[k]
+        if min(len(one.coarse), len(two.coarse)) == 1 or not scores.r.any():
+            found.put(i, nothing(rows))
+            continue
         e, finer = _left(scores, one, two), None
         terms = Scores.of(e, scores.w, 0.0, sampling=scores.parts.ww is not None).parts
         if any(x.line is not None for x in (one, two)):
             finer = partial(_cells, terms, one.index, two.index, len(one.coarse), len(two.coarse))
         tables = list(_tables(terms, one, two, rows))
-        found.put(i, beyond(tables, rows, finer, standardized(scores, e)))
+        try:
+            found.put(i, beyond(tables, rows, finer, standardized(scores, e)))
+        except ValueError as error:
+            raise ValueError(f"feature {f'{names[j]} × {names[k]}'!r}: {error}") from error
     methods = ["discrete" if axes[j].levels and axes[k].levels else "binned" for j, k in pairs]
     return [f"{names[j]} × {names[k]}" for j, k in pairs], found, methods
 

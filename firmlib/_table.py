@@ -130,13 +130,14 @@ class Table:
 
         A number that is the position of one column of a frame and the label of another is refused.
         """
-        labelled = self._places.get(str(j)) if self.is_frame and not isinstance(j, str) else None
-        if labelled not in (None, j):
+        place = self.position(j)
+        labelled = self._places.get(str(j), place) if self.is_frame else place
+        if labelled != place:
             raise ValueError(
                 f"feature {j} may be the column at position {j} of {self.name} or the one with the "
                 f"label {j}, at position {labelled}; expected a name, such as {str(j)!r} for this"
             )
-        return self.position(j)
+        return place
 
     def position(self, j: Any) -> int:
         """The position of a column that is given by name or position."""
@@ -183,7 +184,7 @@ class Table:
         try:
             return column.nominal(self.count)
         except ValueError as error:
-            raise ValueError(f"categorical: column {self.names[j]!r} has {error}") from error
+            raise ValueError(f"categorical: column {self.names[j]!r} {error}") from error
 
     def _column(self, j: int) -> Column:
         name, ends = f"column {self.names[j]!r} of {self.name}", None

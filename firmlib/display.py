@@ -92,7 +92,7 @@ class FirmDisplay:
             long = min(max(map(len, table.index)), _LONG) - _USUAL
             width = (7 if ranks else 5) + max(long, 0) * 0.08
             ax = _new_axes(width, 1 + 0.25 * len(table))
-        marks = _legend(_draw_bars(ax, table, self.result.confidence_level))
+        marks = _legend(_draw_bars(ax, table, self.result.confidence_level, _LONG))
         above = {"fontsize": "small", "frameon": False, "loc": "lower left"}
         above |= {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
         ax.legend(*marks, ncols=2, **above)
@@ -114,7 +114,7 @@ _USUAL, _LONG = 24, 48  # letters of a name that pictures have room for, and at 
 _DIRECTIONS = {"score rises with it": BLUE, "score falls with it": ORANGE, "no direction": GREY}
 
 
-def _draw_bars(ax: Axes, table: pd.DataFrame, level: float) -> set[str]:
+def _draw_bars(ax: Axes, table: pd.DataFrame, level: float, letters: int) -> set[str]:
     """Draw importances with their intervals, the first on top; return what there is to see."""
     table = table.iloc[::-1]
     Q, low, high = table[["importance", "ci_low", "ci_high"]].to_numpy().T
@@ -126,7 +126,7 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, level: float) -> set[str]:
     if (high > low).any():
         error = np.maximum([Q - low, high - Q], 0)
         ax.errorbar(Q, y, xerr=error, fmt="none", ecolor="black", elinewidth=1)
-    ax.set_yticks(y, [plain(name, _LONG) for name in table.index])
+    ax.set_yticks(y, [plain(name) for name in drawing.shortened(table.index, letters)])
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(y=0.5 / len(table))
     return {*directions, *[f"{100 * level:g} % interval"] * bool((high > low).any())}
@@ -184,7 +184,8 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     )
     seen = set()
     for ax, (target, result) in zip(axes.flat, results.items(), strict=False):
-        seen |= _draw_bars(ax, result.to_frame().loc[names], result.confidence_level)
+        table = result.to_frame().loc[names]
+        seen |= _draw_bars(ax, table, result.confidence_level, _USUAL)
         ax.set_title(plain(target), fontsize="medium")
     for ax in axes.flat[len(results) - columns : len(results)]:
         ax.tick_params(labelbottom=True)
@@ -222,7 +223,7 @@ class ConditionalScoreDisplay:
         """Display the curve of the feature `name` of a `result`."""
         if name not in result.curves:
             raise ValueError(f"name={name!r} is unknown; expected one of {result.feature_names}")
-        return cls(result.curves[name], fill(plain(name, 2 * _USUAL), _USUAL + 2))
+        return cls(result.curves[name], plain(name))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
@@ -338,8 +339,9 @@ def plot_curves(
         squeeze=False,
         layout="constrained",
     )
-    for ax, name in zip(axes.flat, names, strict=False):
-        ConditionalScoreDisplay.from_result(result, name).plot(ax, points=_POINTS)
+    labels = [plain(fill(name, _USUAL + 2)) for name in drawing.shortened(names, 2 * _USUAL)]
+    for ax, name, label in zip(axes.flat, names, labels, strict=False):
+        ConditionalScoreDisplay(result.curves[name], label).plot(ax, points=_POINTS)
     low, high = zip(*(_span(result.curves[name]) for name in names), strict=True)
     room = 0.05 * (max(high) - min(low)) or 1.0
     axes[0, 0].set_ylim(min(low) - 5 * room, max(high) + room)

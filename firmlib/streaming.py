@@ -103,7 +103,8 @@ class StreamingFirm(Gatherer):
     warns. (With method="discrete" there is no limit, and memory grows with the levels.) Values
     of a "binned" feature outside the range of the first rows fall into the outermost bins, and
     `result` warns if they are more than chance explains, as those of sorted rows are. Once there
-    are bins, nothing depends on the order of chunks or merges.
+    are bins, nothing depends on the order of chunks or merges, but for what keep=True is for: its
+    groups of rows do.
 
     Examples
     --------

@@ -318,11 +318,11 @@ TABLES = {
         lambda: firm(
             S, pd.DataFrame({"id": [f"p{i}" for i in range(20)], "x": S}), ["x"], given="id"
         ),
-        "^20 rows in 20 cells of the columns are too few to tell an effect from noise",
+        "^feature 'x' given id: 20 rows in 20 cells of the columns are too few to tell an effect",
     ),
     "levels beyond floats": (
         lambda: firm([0, 1], pd.DataFrame({"id": [2**53, 2**53 + 1]}), categorical=["id"]),
-        r"^categorical: column 'id' has levels such as 9007199254740992 .*astype\(str\)",
+        r"^categorical: column 'id' has levels such as 9007199254740992, .*astype\(str\)",
     ),
     "X sparse inf": (
         lambda: firm(S, sparse.csr_array(changed(X, (0, 0), np.inf))),

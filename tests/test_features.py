@@ -80,6 +80,7 @@ LABELS = {
     "all": lambda a, b, c: {},
     "by name": lambda a, b, c: {"features": [c]},
     "the same": lambda a, b, c: {"features": [1, -1]},
+    "no label": lambda a, b, c: {"features": [np.int64(-3)]},
     "given": lambda a, b, c: {"given": c},
     "pairs": lambda a, b, c: {"features": features.Pairs("interaction")},
     "direction": lambda a, b, c: {"features": [features.linear([1, 2, 3])]},
@@ -111,8 +112,9 @@ def test_a_number_that_may_be_two_columns_is_refused(options):
     table = pd.DataFrame(np.eye(3), columns=[2, 1, 0])
     with pytest.raises(ValueError, match=r"0 may be the column at position 0 .* '0' for this"):
         firm([1, 2, 3], table, **options)
-    with pytest.raises(ValueError, match=r"feature 7 may be .*, at position 0; expected a name"):
-        firm([1, 2, 3], table.set_axis([7, 1, 0], axis=1), [7])
+    with pytest.raises(ValueError, match=r"feature 7 is no column of X; .*\['7', '1', '-1'\]"):
+        firm([1, 2, 3], table.set_axis([7, 1, -1], axis=1), [7])
+    assert list(firm([1, 2, 2], table.set_axis([7, 1, -1], axis=1), [1, -1])) == ["1", "-1"]
 
 
 def test_booleans_and_nullable_integers_are_numbers():

@@ -245,3 +245,17 @@ def test_a_constant_score_and_any_function_of_the_columns():
     assert firm(np.ones(300), X, given=[0]).importances.tolist() == [0, 0, 0]
     result = firm(X[:, 1] * X[:, 2], X, [times(1, 2)], given=[0])
     assert result.ci_low[0] > 0.5
+
+
+def test_nothing_is_added_by_a_constant_feature_or_to_constant_scores():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"id": [f"p{i}" for i in range(20)], "k": 1.0, "b": rng.integers(0, 2, 20)})
+    s = rng.normal(size=20)
+    for found in (
+        firm(s, X, ["k"], given="id"),
+        firm(np.ones(20), X, ["b"], given="id"),
+        firm(s[:6], X[:6], Pairs("interaction", ["k", "b"])),
+    ):
+        assert found.importances.tolist() == [0.0]
+        assert found.ci_high.tolist() == [0.0]
+        assert found.pvalues.tolist() == [1.0]
