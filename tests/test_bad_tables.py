@@ -3,7 +3,6 @@
 from decimal import Decimal
 
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,7 +48,7 @@ SCORES = [
     (X, {}, r"^score gives 3 numbers per row, of shape \(20, 3\); expected one, or firm_by_class"),
     (lambda X: 3.0, {}, r"^score must have 1 axes, got shape \(\)"),
     (["ham", "spam"] * 10, {}, r"^score holds labels such as \['ham', 'spam'\]; name .* target"),
-    (lambda X: ["ham"] * 20, {}, "^score must hold numbers, got list"),
+    (lambda X: ["ham"] * 20, {}, "^score holds labels such as"),
     (None, {}, r"^score=None must be a fitted model, a function of X, .*firm\(model, X\)"),
     ("y", {}, "^score='y' must be a fitted model"),
     ({"a": 1}, {}, "^score must hold numbers|^score holds labels"),
@@ -66,9 +65,9 @@ SCORES = [
     (S, {"target": 7}, r"^target=7 is unknown; expected one of .{,200}$"),
     (WIDE, {"target": 3}, r"^target=3 is unknown; expected one of \[0, 1, 2\]"),
     (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
-    (LogisticRegression().fit(X, THREE), {}, r"^target is needed with several .*\[0, 1, 2\]"),
-    (WIDE, {}, r"^target is needed with several outputs; expected one of \[0, 1, 2\]"),
-    (KMeans(2, n_init=1).fit(X), {}, "^target is needed: the predictions of KMeans are labels"),
+    (LogisticRegression().fit(X, THREE), {}, r"^target is needed: Logistic.* \[0, 1, 2\]"),
+    (WIDE, {}, r"^target is needed: LinearRegression .* \[0, 1, 2\]"),
+    (KMeans(2, n_init=1).fit(X), {}, "^target is needed: KMeans has several classes"),
     (ALIKE, {}, "^score=RandomForestClassifier has several outputs"),
     (
         SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
@@ -223,11 +222,6 @@ CALLS = [
     (lambda: chunks(3), "^X=int must be an iterable of tables"),
     (lambda: partitions(da.ones(3)), r"^X must be a table with 2 axes"),
     (lambda: partitions(da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
-    (lambda: partitions(da.ones((4, 2)), {"s": S}), r"^s has shape \(20,\), expected \(4,\)"),
-    (
-        lambda: partitions(dd.from_pandas(DAYS, npartitions=2), {"s": [1, 2]}),
-        "^s is list, but the partitions of X have unknown lengths; expected a dask array",
-    ),
     (lambda: check_memory("X", (10**9, 10**3)), "^X of shape .* would take 7450.6 GiB, more than"),
     (lambda: check_option("method", None, ["auto"]), "^method=None is unknown; expected one of"),
     *[

@@ -28,7 +28,7 @@ class Table:
     name : str, default "X"
         What messages call it.
     at_least : int, default 2
-        The smallest number of rows; 0 for a chunk of a longer table, in which levels may be absent.
+        The smallest number of rows; 0 for a chunk, in which levels may be absent.
 
     Examples
     --------
@@ -39,8 +39,8 @@ class Table:
     """
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
-        self.data = data = _checked(data, name)
-        shape = tuple(data.shape)
+        self.data = _checked(data, name)
+        shape = tuple(self.data.shape)
         if len(shape) != 2:
             raise ValueError(
                 f"{name} must be a table with 2 axes (rows, columns), got shape {shape}"
@@ -49,8 +49,8 @@ class Table:
             raise ValueError(
                 f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
             )
-        self.name, self.whole = name, at_least > 0
         self.n, self.width = shape
+        self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
 
     @classmethod
@@ -66,13 +66,10 @@ class Table:
     @cached_property
     def names(self) -> list[str]:
         """The names of its columns; x0, x1, ... if it has none."""
-        if hasattr(self.data, "column_names"):  # of pyarrow
-            return list(self.data.column_names)
-        return list(map(str, self.data.columns if self.is_frame else self._numbered))
-
-    @property
-    def _numbered(self) -> Iterable[str]:
-        return (f"x{j}" for j in range(self.width))
+        if not self.is_frame:
+            return [f"x{j}" for j in range(self.width)]
+        arrow = hasattr(self.data, "column_names")
+        return list(map(str, self.data.column_names if arrow else self.data.columns))
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -108,6 +105,7 @@ class Table:
         if isinstance(columns, str):
             raise ValueError(f"categorical={columns!r} must be a list of columns")
         other = copy.copy(self)
+        other.__dict__.pop("plain", None)
         try:
             other.categorical = frozenset(self.place(j) for j in columns or ())
         except (TypeError, ValueError) as error:
@@ -115,38 +113,15 @@ class Table:
         return other
 
     def rows(self, start: int, stop: int) -> Table:
-        """Return a table of some rows, one after another."""
-        data = self.data
-        if hasattr(data, "iloc"):
-            data = data.iloc[start:stop]
-        elif hasattr(data, "column_names"):
-            data = data.slice(start, stop - start)
+        """Return a table of the rows from start to stop."""
+        data = self.data.tocsr() if is_sparse(self.data) else self.data
+        if hasattr(data, "column_names"):
+            part = data.slice(start, stop - start)
         else:
-            data = (data.tocsr() if is_sparse(data) else data)[start:stop]
-        other = Table(data, self.name, at_least=0)
+            part = data.iloc[start:stop] if hasattr(data, "iloc") else data[start:stop]
+        other = Table(part, self.name, at_least=0)
         other.categorical = self.categorical
         return other
-
-    def column(self, j: Any) -> Column:
-        """Return a column; of a sparse one that is mostly 0, the values that are stored."""
-        j = self.position(j)
-        column = self._column(j)
-        return column.nominal(self.n) if j in self.categorical else column
-
-    def _column(self, j: int) -> Column:
-        name, data = f"column {self.names[j]!r} of {self.name}", self._readable
-        if is_sparse(data):
-            start, end = data.indptr[j : j + 2]
-            rows = data.indices[start:end]
-            column = read(name, data.data[start:end], end - start)._replace(rows=rows)
-            return column if 2 * len(rows) < self.n else Column(column.dense(self.n))
-        if hasattr(data, "iloc"):
-            values = data.iloc[:, j]
-        elif hasattr(data, "column_names"):
-            values = data.column(j)
-        else:
-            values = data[:, j]
-        return read(name, values, self.n)
 
     @cached_property
     def _readable(self) -> Any:
@@ -159,34 +134,43 @@ class Table:
             data.sum_duplicates()
         return data
 
+    def column(self, j: Any) -> Column:
+        """Return a column; of a sparse one that is mostly 0, the values that are stored."""
+        j = self.position(j)
+        name, data = f"column {self.names[j]!r} of {self.name}", self._readable
+        if is_sparse(data):
+            start, end = data.indptr[j : j + 2]
+            column = read(name, data.data[start:end], end - start)
+            column = column._replace(rows=data.indices[start:end])
+            column = column if 2 * (end - start) < self.n else Column(column.dense(self.n))
+        elif hasattr(data, "column_names"):
+            column = read(name, data.column(j), self.n)
+        else:
+            column = read(name, data.iloc[:, j] if hasattr(data, "iloc") else data[:, j], self.n)
+        return column.nominal(self.n) if j in self.categorical else column
+
     @cached_property
     def plain(self) -> bool:
         """Whether all columns are numbers of one dense array or pandas frame, so for `block`."""
         data = self._readable
-        if hasattr(data, "iloc"):
-            first = data.dtypes.iloc[0]
-            alike = isinstance(first, np.dtype) and bool((data.dtypes == first).all())
+        if type(data) in (np.ndarray, np.memmap):  # a masked array holds more
+            dtypes = {data.dtype}
         else:
-            first = getattr(data, "dtype", None)
-            alike = type(data) in (np.ndarray, np.memmap)  # a masked array holds more
-        if not alike or self.categorical or first is None or first.kind not in "iuf":
+            dtypes = set(data.dtypes) if hasattr(data, "iloc") else set()
+        if self.categorical or len(dtypes) != 1:
             return False
-        wide = first.kind in "iu" and first.itemsize == 8  # floats may merge large integers
-        ends = (np.asarray(data).min(initial=0), np.asarray(data).max(initial=0)) if wide else ()
-        return all(abs(int(end)) <= 2**53 for end in ends)
+        [dtype] = dtypes
+        if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
+            return False
+        if dtype.kind == "f" or dtype.itemsize < 8:
+            return True
+        values = np.asarray(data)  # floats may merge large integers
+        return -(2**53) <= values.min(initial=0) and values.max(initial=0) <= 2**53
 
     def block(self, columns: slice | Sequence[int], start: int, stop: int) -> np.ndarray:
-        """Return some columns of a plain table in some rows, one column after another in memory.
+        """Return columns of a plain table in the rows from start to stop, as (k, stop - start).
 
-        Parameters
-        ----------
-        columns : slice or list of int
-        start, stop : int
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (k, stop - start), C-contiguous, float
+        Each column lies together in memory. Infinite values are refused.
         """
         data = self._readable
         if hasattr(data, "iloc"):
@@ -198,23 +182,23 @@ class Table:
             block[:, first : first + _TILE] = part[first : first + _TILE].T
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
-        for k in np.flatnonzero(~finite):
-            j = range(self.width)[columns][k] if isinstance(columns, slice) else columns[k]
-            check_no_inf(f"column {self.names[j]!r} of {self.name}", block[k], start)
+        for k in np.flatnonzero(~finite).tolist():
+            name = np.array(self.names, object)[columns][k]
+            check_no_inf(f"column {name!r} of {self.name}", block[k], start)
         return block
 
     def vector(self, name: str, value: Any) -> Column:
-        """Return a value per row, given as an array or as the name of a column.
+        """Return a value per row, given as an array, or as the name of a column.
 
         Parameters
         ----------
         name : str
             What messages call it, such as "sample_weight".
-        value : array, list or series of length n, or name of a column
+        value : array, list or series of length n, or str
         """
         if isinstance(value, str):
             try:
-                return self.column(self.place(value))
+                return self.column(value)
             except ValueError as error:
                 raise ValueError(f"{name}={value!r}: {error}") from error
         self.check_rows(name, value)
@@ -224,8 +208,7 @@ class Table:
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object has another index than this table, so other rows."""
         pandas = sys.modules.get("pandas")
-        index: Any = getattr(value, "index", None)
-        own: Any = getattr(self.data, "index", None)
+        index, own = (getattr(each, "index", None) for each in (value, self.data))
         if pandas is None or not all(isinstance(each, pandas.Index) for each in (index, own)):
             return
         if not index.equals(own):
@@ -259,6 +242,6 @@ def _checked(data: Any, name: str) -> Any:
 
 
 def is_sparse(data: Any) -> bool:
-    """Whether it is a sparse matrix or array of SciPy, which is not imported to find out."""
+    """Return whether it is a sparse matrix or array of SciPy, which is not imported for this."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(data)
