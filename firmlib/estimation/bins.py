@@ -18,14 +18,14 @@ CELLS = 16
 SAMPLE = 8
 """Rows that slots are found from, per slot."""
 
-_FINEST, _TAILS = 10, 1.75
+_FINEST, _TAILS = 9, 1.75
 
 
 def scales(n: float, finest: int = _FINEST) -> tuple[int, int]:
     """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
     n = max(n, 2)
     K = int(np.clip(np.ceil(np.log2(n / 4)), 1, finest))
-    return int(np.clip(round(np.log2(n) / 2), 1, min(K, finest - 1))), K
+    return int(np.clip(round(np.log2(n) / 2), 1, K)), K
 
 
 def ranks(Q: int, tails: float = _TAILS) -> np.ndarray:

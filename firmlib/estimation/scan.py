@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from firmlib.estimation.sums import (
     Levels,
     Numbers,
     Parts,
+    Read,
     Source,
     numbers_of,
     parts,
@@ -145,7 +146,7 @@ def _numbers(
     """Sum up the columns that wait, and forget them."""
     if waiting:
         F = np.array([values for *_, values in waiting])
-        sums = numbers_of(lambda a, b: F[:, a:b], rows.n, each, rows.fold, rows.size, n_bins)
+        sums = numbers_of(lambda here, most: F[:most, here], rows.n, each, rows.fold, rows.size, n_bins)
         found.take([i for i, *_ in waiting], sums, [column for _, column, _ in waiting])
         waiting.clear()
 
@@ -154,25 +155,23 @@ def _plain(found: Scan, table: Table, rows: Rows, each: Parts, n_bins: int | Non
     """Sum up all columns of an array, block by block."""
     kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
 
-    def reader(columns: slice) -> Callable[[int, int], np.ndarray]:
-        def read(a: int, b: int) -> np.ndarray:
-            if kept is None:
-                return table.block(columns, a, b)
-            here = kept[a:b]
-            return table.block(columns, here[0], here[-1] + 1)[:, here - here[0]]
+    def reader(columns: range) -> Read:
+        def read(here: slice | np.ndarray, most: int | None) -> np.ndarray:
+            some = slice(columns.start, columns.stop if most is None else columns.start + most)
+            return table.block(some, here if kept is None else kept[here])
 
         return read
 
     step = _together(rows.size)
     for a in range(0, table.width, step):
         some = range(a, min(a + step, table.width))
-        sums = numbers_of(reader(slice(a, some.stop)), rows.n, each, rows.fold, rows.size, n_bins)
+        sums = numbers_of(reader(some), rows.n, each, rows.fold, rows.size, n_bins)
         found.take(some, sums, [None] * len(some))
 
 
 def _sparse(found: Scan, table: Table, rows: Rows, each: Parts) -> list[int]:
     """Sum up sparse columns of few levels; return the other columns."""
-    data, left = table._readable, []
+    data, left = table.readable, []
     if not isinstance(rows.keep, slice):
         data = data[np.flatnonzero(rows.keep)]
     step = 256

@@ -27,21 +27,23 @@ class Spread(NamedTuple):
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return sums (5, ...) of w, wr, (wr)^2, w^2, w^2 r after c was taken off every score."""
-    w, r, rr, ww, wr = sums
-    return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww])
+    """Return sums after c was taken off every score: of 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
+    w, r, rr = sums[:3]
+    ww, wr = sums[3:] if len(sums) > 3 else (w, r)
+    return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww][: len(sums)])
 
 
 def moments(sums: np.ndarray, units: bool) -> np.ndarray:
     """Return W, S, SS, WW (4, G, d, bins) of each fold."""
-    if units:
-        return np.array([sums[0], sums[1], sums[1] ** 2, sums[0] ** 2])
-    return sums[:4]
+    w, r, rr = sums[:3]
+    return np.array([w, r, r * r, w * w] if units else [w, r, rr, sums[3] if len(sums) > 3 else w])
 
 
-def merged(sums: np.ndarray) -> np.ndarray:
-    """Return sums (..., slots + 1) with every two neighbouring slots as one."""
-    return np.concatenate([sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:]], axis=-1)
+def merged(sums: np.ndarray, bins: int) -> np.ndarray:
+    """Return sums (..., slots + 1) in so many bins of neighbouring slots, and the missing one."""
+    while sums.shape[-1] > bins + 1:
+        sums = np.concatenate([sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:]], axis=-1)
+    return sums
 
 
 class Bins(NamedTuple):
@@ -104,30 +106,33 @@ def cauchy(p: np.ndarray) -> np.ndarray:
 
 
 def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spread:
-    """Return V from sums (5, G, d, slots + 1), the last slot for missing values.
+    """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
 
-    V_k = sum T over the bins of scale k less T of all rows as one bin, V a sum of c_k V_k (`gates`).
+    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`).
     """
-    total = sums.sum(axis=(1, 3))
-    sums = recentred(sums, (total[1] / np.maximum(total[0], TINY))[:, None])
-    parts = [sums]
-    while nested and parts[-1].shape[-1] > 3:
-        parts.append(merged(parts[-1]))
-    M = [moments(part, units) for part in reversed(parts)]
-    one = moments(sums.sum(axis=-1, keepdims=True), units)
+    pooled = sums.sum(axis=1, keepdims=True)
+    total = pooled.sum(axis=(1, 3))
+    centre = (total[1] / np.maximum(total[0], TINY))[:, None]
+    part, scale = recentred(sums if units else pooled, centre), []
+    one = moments(recentred(sums.sum(axis=-1, keepdims=True), centre), units)
     whole = Bins.of(one.sum(axis=1))
-    bins = [Bins.of(m.sum(axis=1)) for m in M]
-    V = np.array([b.T.sum(axis=-1) for b in bins]) - whole.T[:, 0]
-    c, noise = gates(bins, V, base)
-    left = -Bins.of(one.sum(axis=1, keepdims=True) - one, whole.lone).T[..., 0] * c.sum(axis=0)
-    for k, m in enumerate(M):
+    size = [2**k for k in range(1, int(np.log2(part.shape[-1] - 1)) + 1)] if nested else [0]
+    for bins in reversed(size):
+        part = merged(part, bins) if bins else part
+        scale.insert(0, Bins.of(moments(part, units).sum(axis=1)))
+    V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
+    c, noise = gates(scale, V, base)
+    without = -Bins.of(one.sum(axis=1, keepdims=True) - one, whole.lone).T[..., 0] * c.sum(axis=0)
+    for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
-        m = m[:, :, some]
-        T = Bins.of(m.sum(axis=1, keepdims=True) - m, bins[k].lone[some]).T.sum(axis=-1)
-        left[:, some] += c[k, some] * T
-    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(bins)]
+        if len(some):
+            part = sums if len(some) == len(base) else sums[:, :, some]
+            m = moments(recentred(merged(part, bins) if bins else part, centre[some]), units)
+            left = Bins.of(m.sum(axis=1, keepdims=True) - m, scale[k].lone[some])
+            without[:, some] += c[k, some] * left.T.sum(axis=-1)
+    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
-    return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), left)
+    return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), without)
 
 
 def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

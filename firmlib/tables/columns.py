@@ -180,14 +180,14 @@ def check_present(name: str, values: np.ndarray) -> None:
         )
 
 
-def check_no_inf(name: str, values: np.ndarray, start: int = 0) -> None:
-    """Raise if there are infinite values, in rows that begin at `start`."""
+def check_no_inf(name: str, values: np.ndarray, rows: slice | np.ndarray = slice(0, None)) -> None:
+    """Raise if there are infinite values, in these `rows` of a table."""
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
         raise ValueError(
             f"{name} must be finite or missing, got {infinite.sum()} infinite values, the first "
-            f"{values[row]} at row {start + row}"
+            f"{values[row]} at row {rows.start + row if isinstance(rows, slice) else rows[row]}"
         )
 
 

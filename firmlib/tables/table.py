@@ -124,7 +124,7 @@ class Table:
         return other
 
     @cached_property
-    def _readable(self) -> Any:
+    def readable(self) -> Any:
         """The data as columns are read from: a sparse matrix by columns, a tensor as an array."""
         if not is_sparse(self.data):
             return as_numpy(self.data)
@@ -137,7 +137,7 @@ class Table:
     def column(self, j: Any) -> Column:
         """Return a column; of a sparse one that is mostly 0, the values that are stored."""
         j = self.position(j)
-        name, data = f"column {self.names[j]!r} of {self.name}", self._readable
+        name, data = f"column {self.names[j]!r} of {self.name}", self.readable
         if is_sparse(data):
             start, end = data.indptr[j : j + 2]
             column = read(name, data.data[start:end], end - start)
@@ -152,7 +152,7 @@ class Table:
     @cached_property
     def plain(self) -> bool:
         """Whether all columns are numbers of one dense array or pandas frame, so for `block`."""
-        data = self._readable
+        data = self.readable
         if type(data) in (np.ndarray, np.memmap):  # a masked array holds more
             dtypes = {data.dtype}
         else:
@@ -167,24 +167,18 @@ class Table:
         values = np.asarray(data)  # floats may merge large integers
         return -(2**53) <= values.min(initial=0) and values.max(initial=0) <= 2**53
 
-    def block(self, columns: slice | Sequence[int], start: int, stop: int) -> np.ndarray:
-        """Return columns of a plain table in the rows from start to stop, as (k, stop - start).
-
-        Each column lies together in memory. Infinite values are refused.
-        """
-        data = self._readable
-        if hasattr(data, "iloc"):
-            part = data.iloc[start:stop, columns].to_numpy()
-        else:
-            part = data[start:stop, columns]
+    def block(self, columns: slice, rows: slice | np.ndarray) -> np.ndarray:
+        """Return some columns and rows of a plain table as floats (k, m), each column contiguous."""
+        data = self.readable
+        part = data.iloc[rows, columns].to_numpy() if hasattr(data, "iloc") else data[rows, columns]
         block = np.empty(part.shape[::-1])
         for first in range(0, len(part), _TILE):
             block[:, first : first + _TILE] = part[first : first + _TILE].T
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
-        for k in np.flatnonzero(~finite).tolist():
-            name = np.array(self.names, object)[columns][k]
-            check_no_inf(f"column {name!r} of {self.name}", block[k], start)
+        for k in np.flatnonzero(~finite):
+            name = self.names[range(self.width)[columns][k]]
+            check_no_inf(f"column {name!r} of {self.name}", block[k], rows)
         return block
 
     def vector(self, name: str, value: Any) -> Column:
