@@ -215,16 +215,15 @@ def result_of(
     **fields: Any,
 ) -> FirmResult:
     """Return the result for the rows of a table."""
-    centre = float(np.median(sample.s))
-    total = total_variance(fold_totals(sample.s - centre, sample.w, sample.fold), sample.population)
+    totals = fold_totals(sample.s - sample.centre, sample.w, sample.fold)
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
         sources=tuple(sources),
         n=sample.n,
         rows="population" if sample.population else "sample",
-        centre=centre,
-        total=total,
+        centre=sample.centre,
+        total=total_variance(totals, sample.population),
         response=response.method,
         target=response.target,
         given=given,

@@ -237,7 +237,7 @@ confidence_level
     def _add(self, columns: list[Column], rows: Rows) -> None:
         """Add rows to the sums."""
         if self._centre is None:
-            self._centre = float(np.median(rows.s))
+            self._centre = rows.centre
         r = rows.s - self._centre
         each = parts(r, rows.w if rows.weighted or rows.w[0] != 1 else None)
         if self._numbers is not None:

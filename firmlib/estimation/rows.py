@@ -57,6 +57,11 @@ class Rows:
         """Weighted mean of the scores."""
         return float(self.w @ self.s / self.w.sum())
 
+    @cached_property
+    def centre(self) -> float:
+        """Median of the scores: what sums are centred at, so that far scores cost no digits."""
+        return float(np.median(self.s))
+
     @property
     def r(self) -> np.ndarray:
         """Centred scores."""
@@ -68,9 +73,10 @@ def folds_of_positions(start: int, n: int) -> np.ndarray:
 
     A run begins at a fold of its own, so that rows with a period do not share folds.
     """
-    i = np.arange(start, start + n)
-    run = (i // FOLDS).astype(np.uint64) * _GOLDEN
-    return (i + (run >> np.uint64(40)).astype(np.int64)) % FOLDS
+    first, last = start // FOLDS, -(-(start + n) // FOLDS)
+    shift = (np.arange(first, last, dtype=np.uint64) * _GOLDEN) >> np.uint64(40)
+    folds = (shift[:, None] % FOLDS + np.arange(FOLDS, dtype=np.uint64)).astype(np.intp) % FOLDS
+    return folds.ravel()[start - first * FOLDS :][:n]
 
 
 def folds_of_units(key: np.ndarray) -> np.ndarray:

@@ -109,7 +109,7 @@ def scan(
         units=rows.unit is not None,
         drop=missing == "drop",
     )
-    each = parts(rows.s - np.median(rows.s), rows.w if rows.weighted else None)
+    each = parts(rows.s - rows.centre, rows.w if rows.weighted else None)
     left = list(range(len(features)))
     if every and not slope and not rows.population and missing != "raise":
         if table.plain:

@@ -34,10 +34,10 @@ def parts(r: np.ndarray, w: np.ndarray | None) -> Parts:
     return [None, r, r * r] if w is None else [w, w * r, (w * r) ** 2, w * w, w * w * r]
 
 
-def tally(sums: np.ndarray, slot: np.ndarray, each: Parts, fold: np.ndarray) -> None:
-    """Add the rows of one column, in these slots, to its sums (3 or 5, G, slots + 1)."""
+def tally(sums: np.ndarray, slot: np.ndarray, each: Parts, shift: np.ndarray) -> None:
+    """Add rows of a column, in these slots, to its sums (3 or 5, G, size); shift = fold size."""
     _, G, size = sums.shape
-    at = fold * size + slot
+    at = slot + shift
     found = [np.bincount(at, a, G * size).reshape(G, size) for a in each]
     for k in range(len(sums)):
         sums[k] += found[k if k < len(found) else k - 3]  # unweighted rows: w^2 = w, w^2 r = wr
@@ -114,7 +114,7 @@ class Source:
         here = sums[0] > 0
         here[-1] |= not here.any()
         t = np.append(t, np.array([np.nan if t.dtype.kind == "f" else None], dtype=t.dtype))[here]
-        return (t if self.shown is None else self.shown(t)), Bins.of(moments(sums[:, here], False))
+        return (t if self.shown is None else self.shown(t)), Bins.of(moments(sums[:, here]))
 
     @property
     def explained(self) -> float:
@@ -148,16 +148,15 @@ class Numbers:
         """Add rows of columns (d, m). A level that was not seen before gets a slot of its own."""
         if len(each) > len(self.sums):
             self.sums = _five(self.sums)
-        step = max(1, _TOGETHER // F.shape[1])
+        shift, step = fold * self.sums.shape[-1], max(1, _TOGETHER // F.shape[1])
         for first in range(0, len(F), step):
-            some = slice(first, first + step)
-            for j, slot in enumerate(self.axes[some].find(F[some]), first):
+            for j, slot in enumerate(self.axes.find(F[first : first + step], first), first):
                 if self.axes.exact[j]:
                     seen = (np.append(self.axes.start[j], np.nan)[slot] == F[j]) | np.isnan(F[j])
                     if not seen.all():
                         self._grow(j, np.unique(F[j][~seen]))
-                        slot = self.axes[j : j + 1].find(F[j : j + 1])[0]
-                tally(self.sums[:, :, j], slot, each, fold)
+                        slot = self.axes.find(F[j : j + 1], j)[0]
+                tally(self.sums[:, :, j], slot, each, shift)
 
     def _grow(self, j: int, values: np.ndarray) -> None:
         """Give new levels of a column slots while there are any; then slots are shared."""
@@ -170,7 +169,7 @@ class Numbers:
         moved[..., start[j].searchsorted(old, "right") - 1] = self.sums[:, :, j, at]
         moved[..., -1] = self.sums[:, :, j, -1]
         self.sums[:, :, j] = moved
-        self.axes = Axes.made(start, exact, self.axes.nested)
+        self.axes = Axes(start, exact, self.axes.nested)
 
     def merge(self, other: Numbers, move: float) -> None:
         """Add the sums of others, whose scores are centred at `move` more."""
@@ -219,7 +218,7 @@ class Levels:
         slot[known] = where[code]
         if len(each) > len(self.sums):
             self.sums = _five(self.sums)
-        tally(self.sums[:, :, 0], slot, each, fold)
+        tally(self.sums[:, :, 0], slot, each, fold * self.sums.shape[-1])
 
     def _union(self, new: pd.Index) -> np.ndarray:
         """Make room for new labels, and return the places of all of them."""
@@ -240,7 +239,7 @@ class Levels:
         """Return V: one partition. Where nearly all rows are alone, it is nan."""
         sums = _kept(self.sums, drop)
         found = spread(sums, np.ones(1, int), False, units)
-        W, _, _, WW = moments(sums, False).sum(axis=1)[:, 0]
+        W, _, _, WW = (a.sum(axis=0)[0] for a in moments(sums))
         alone = W[W * W < 1.5 * WW].sum() / max(W.sum(), TINY)
         return found if alone < _ALONE else found._replace(V=np.array([np.nan]))
 
@@ -324,7 +323,7 @@ def sparse_numbers(
     each_level[col[new], slot[new]] = value[new]
     start = spaced(each_level, np.isfinite(each_level), Q, True)
     slot = np.where(known, slot * (Q // spacing(levels[few]))[col], Q)
-    found = Numbers(Axes.made(start, np.ones(d, bool), True))
+    found = Numbers(Axes(start, np.ones(d, bool)))
     stored, zero, shape = row >= 0, slot[row < 0], (FOLDS, d, Q + 1)
     at = (fold[row[stored]] * d + col[stored]) * (Q + 1) + slot[stored]
     sums = [np.bincount(at, a if a is None else a[row[stored]], int(np.prod(shape))) for a in each]

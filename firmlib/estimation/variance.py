@@ -33,10 +33,10 @@ def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww][: len(sums)])
 
 
-def moments(sums: np.ndarray, units: bool) -> np.ndarray:
-    """Return W, S, SS, WW (4, G, d, bins) of each fold."""
+def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of each fold and bin."""
     w, r, rr = sums[:3]
-    return np.array([w, r, r * r, w * w] if units else [w, r, rr, sums[3] if len(sums) > 3 else w])
+    return (w, r, r * r, w * w) if units else (w, r, rr, sums[3] if len(sums) > 3 else w)
 
 
 def merged(sums: np.ndarray, bins: int) -> np.ndarray:
@@ -57,17 +57,16 @@ class Bins(NamedTuple):
     lone: np.ndarray  # (..., 1): e of bins with one row, the pooled variance of a row
 
     @classmethod
-    def of(cls, M: np.ndarray, lone: np.ndarray | None = None) -> Bins:
-        """Return them from W, S, SS, WW (4, ..., bins)."""
+    def of(cls, M: tuple[np.ndarray, ...]) -> Bins:
+        """Return them from W, S, SS, WW (..., bins)."""
         W, S, SS, WW = M
-        p = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY)
-        pairs, m, n = W * W - WW, S / np.maximum(W, TINY), W * W / np.maximum(WW, TINY)
+        p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
+        n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
         paired = pairs > 1e-9 * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
-        if lone is None:
-            df = np.where(paired, n - 1, 0)
-            lone = (df * e * n).sum(axis=-1, keepdims=True)
-            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        df = np.where(paired, n - 1, 0)
+        lone = (df * e * n).sum(axis=-1, keepdims=True)
+        lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -115,24 +114,51 @@ def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spr
     centre = (total[1] / np.maximum(total[0], TINY))[:, None]
     part, scale = recentred(sums if units else pooled, centre), []
     one = moments(recentred(sums.sum(axis=-1, keepdims=True), centre), units)
-    whole = Bins.of(one.sum(axis=1))
+    whole = Bins.of(tuple(a.sum(axis=0) for a in one))
     size = [2**k for k in range(1, int(np.log2(part.shape[-1] - 1)) + 1)] if nested else [0]
     for bins in reversed(size):
         part = merged(part, bins) if bins else part
-        scale.insert(0, Bins.of(moments(part, units).sum(axis=1)))
+        scale.insert(0, Bins.of(tuple(a.sum(axis=0) for a in moments(part, units))))
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base)
-    without = -Bins.of(one.sum(axis=1, keepdims=True) - one, whole.lone).T[..., 0] * c.sum(axis=0)
+    without = -left_out(one, whole) * c.sum(axis=0)
     for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
         if len(some):
             part = sums if len(some) == len(base) else sums[:, :, some]
-            m = moments(recentred(merged(part, bins) if bins else part, centre[some]), units)
-            left = Bins.of(m.sum(axis=1, keepdims=True) - m, scale[k].lone[some])
-            without[:, some] += c[k, some] * left.T.sum(axis=-1)
+            part = recentred(merged(part, bins) if bins else part, centre[some])
+            here = Bins(*(a[some] for a in scale[k]))
+            without[:, some] += c[k, some] * left_out(moments(part, units), here)
     tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
     return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), without)
+
+
+def left_out(M: tuple[np.ndarray, ...], bins: Bins) -> np.ndarray:
+    """Return the sum of T over bins without each fold (G, d), from W, S, SS, WW of the folds.
+
+    Only bins in which a fold has rows change when it is left out.
+    """
+    total = [a.sum(axis=0) for a in M]
+    g, j, b = np.nonzero(M[0])
+    all_rows = [a[j, b] for a in total]
+    rest = [a - own[g, j, b] for a, own in zip(all_rows, M, strict=True)]
+    lone = bins.lone[j, 0]
+    change = np.bincount(
+        g * len(bins.p) + j, _squares(rest, lone) - _squares(all_rows, lone), M[0].shape[0] * len(bins.p)
+    )
+    weight = total[0].sum(axis=-1)
+    left = bins.T.sum(axis=-1) * weight + change.reshape(-1, len(bins.p))
+    return left / np.maximum(weight - M[0].sum(axis=-1), TINY)
+
+
+def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
+    """Return W (m^2 - e) of bins."""
+    W, S, SS, WW = M
+    pairs = W * W - WW
+    paired = pairs > 1e-9 * W * W
+    alone = S * S / np.maximum(W, TINY) - lone * W
+    return np.where(paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0))
 
 
 def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
