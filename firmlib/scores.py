@@ -109,7 +109,8 @@ def respond(
     if method in RESPONSE_METHODS:
         response = _of_target(score, method, values, target)
     else:
-        response = Response(_label_score(values, target), method, target)
+        values = values if method == "callable" else _label_score(values, target)
+        response = Response(values, method, target)
     values = response.values
     if np.ndim(values) == 2 and np.shape(values)[1] == 1 and method != "values":
         values = np.asarray(values)[:, 0]
@@ -283,7 +284,7 @@ def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> Respons
     kind, outputs = type(estimator).__name__, _outputs(estimator, answer)
     if outputs[0][2] is not None:
         pair = isinstance(target, tuple) and len(target) == 2
-        output = target[0] if pair else target
+        output: Any = target[0] if pair else target
         if output not in range(len(outputs)):
             raise ValueError(
                 f"score={kind} has several outputs with classes of their own and target={target!r};"

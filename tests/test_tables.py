@@ -211,6 +211,8 @@ def test_sparse_columns_hold_what_is_stored(layout, kind):
     assert thin.rows is not None
     keep = np.arange(10) != 2
     np.testing.assert_array_equal(thin.take(keep).dense(9), X[keep, 0])
+    np.testing.assert_array_equal(thin.take(slice(3, 8)).dense(5), X[3:8, 0])
+    np.testing.assert_array_equal(thin.take(slice(None)).dense(10), X[:, 0])
     np.testing.assert_array_equal(table.rows(2, 6).column(0).dense(4), X[2:6, 0])
     assert not table.plain
 

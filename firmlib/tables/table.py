@@ -165,7 +165,7 @@ class Table:
         if dtype.kind == "f" or dtype.itemsize < 8:
             return True
         values = np.asarray(data)  # floats may merge large integers
-        return -(2**53) <= values.min(initial=0) and values.max(initial=0) <= 2**53
+        return values.min(initial=0) >= -(2**53) and values.max(initial=0) <= 2**53
 
     def block(self, columns: slice | Sequence[int], start: int, stop: int) -> np.ndarray:
         """Return columns of a plain table in the rows from start to stop, as (k, stop - start).
@@ -208,9 +208,10 @@ class Table:
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object has another index than this table, so other rows."""
         pandas = sys.modules.get("pandas")
-        index, own = (getattr(each, "index", None) for each in (value, self.data))
-        if pandas is None or not all(isinstance(each, pandas.Index) for each in (index, own)):
+        both: Any = [getattr(each, "index", None) for each in (value, self.data)]
+        if pandas is None or not all(isinstance(each, pandas.Index) for each in both):
             return
+        index, own = both
         if not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
