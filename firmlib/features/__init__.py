@@ -5,7 +5,7 @@ are given by name or position.
 """
 
 from firmlib.features.builders import (
-    Feature,
+    Feature,  # noqa: F401 - for other rooms
     conjunction,
     coordinate,
     linear,
@@ -14,9 +14,10 @@ from firmlib.features.builders import (
     threshold,
     xor,
 )
-from firmlib.features.resolve import Group, Pairs, check_given, check_names, exclude, resolve
+from firmlib.features.reading import check_given, check_names, resolve  # noqa: F401 - as above
+from firmlib.features.reading import Group, Pairs, exclude  # isort: skip
 
 __all__ = [
-    "Feature", "Group", "Pairs", "check_given", "check_names", "conjunction", "coordinate",
-    "exclude", "linear", "literal", "product", "resolve", "threshold", "xor",
+    "Group", "Pairs", "conjunction", "coordinate", "exclude", "linear", "literal", "product",
+    "threshold", "xor",
 ]  # fmt: skip

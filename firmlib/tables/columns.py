@@ -16,7 +16,7 @@ import numpy as np
 
 from firmlib.tables.checks import as_numpy, check_number, short
 
-__all__ = ["Column", "read"]
+__all__: list[str] = []  # nothing here is public
 
 _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
 _KINDS = {  # by what pandas calls the values of an array of objects

@@ -14,7 +14,7 @@ import numpy as np
 
 from firmlib.tables.checks import check_memory
 
-__all__ = ["chunks", "dask_reduce", "is_source", "partitions", "sample"]
+__all__: list[str] = []  # nothing here is public
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import numpy as np
 from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, short
 from firmlib.tables.columns import Column, check_no_inf, read
 
-__all__ = ["Table", "is_sparse"]
+__all__: list[str] = []  # nothing here is public
 
 _TILE = 1024  # rows whose columns are copied together, so that they stay in the cache
 

@@ -37,7 +37,7 @@ class Group:
         self.name = name or " + ".join(map(label, columns))
 
     def columns(self, table: Table) -> list[Column]:
-        """Return its columns of a table."""
+        """Return its columns of a `table`."""
         return [table.column(j) for j in self.places]
 
 
@@ -65,7 +65,7 @@ class Pairs:
         self.kind, self.columns = kind, columns
 
     def parts(self, X: Any) -> list[Feature]:
-        """Return what is paired, two different features or more."""
+        """Return what is paired of the table `X`, two different features or more."""
         found = resolve(self.columns, Table.of(X))
         names = check_names([part.name for part in found])
         parts = [part for part in found if isinstance(part, Feature)]
@@ -74,7 +74,7 @@ class Pairs:
         return parts
 
     def features(self, X: Any) -> list[Feature]:
-        """Return the conjunctions or the xor of each pair in the rows of X."""
+        """Return the conjunctions or the xor of each pair in the rows of `X`."""
         if self.kind == "interaction":
             raise ValueError("kind='interaction' is not a function of the rows; give it to firm")
         table = Table.of(X)
