@@ -14,8 +14,14 @@ from firmlib.features.builders import (
     threshold,
     xor,
 )
-from firmlib.features.reading import check_given, check_names, resolve  # noqa: F401 - as above
-from firmlib.features.reading import Group, Pairs, exclude  # isort: skip
+from firmlib.features.reading import (
+    Group,
+    Pairs,
+    check_given,  # noqa: F401
+    check_names,  # noqa: F401
+    exclude,
+    resolve,  # noqa: F401
+)
 
 __all__ = [
     "Group", "Pairs", "conjunction", "coordinate", "exclude", "linear", "literal", "product",

@@ -51,7 +51,7 @@ class Pairs:
         explains; or, if all have two values, the four conjunctions of their values, or whether
         just one of the two has its larger value.
     columns : columns or features, default None
-        As for `firm`, such as a list of names or of `threshold`; all columns by default.
+        What `firm` takes as features, such as a list of names or of `threshold`; by default all.
 
     Examples
     --------
