@@ -134,15 +134,31 @@ class Table:
             data.sum_duplicates()
         return data
 
+    @cached_property
+    def _stored(self) -> tuple[Column, list[int]] | None:
+        """All values that a sparse matrix stores, and where each column begins, if 0 means 0."""
+        data = self._readable
+        if not is_sparse(data):
+            return None
+        try:
+            stored = read(self.name, data.data, len(data.data))
+        except ValueError:  # the column with an infinite value says so
+            return None
+        codes = stored.labels is not None and data.dtype.kind != "b"  # of large integers
+        return None if codes else (stored, data.indptr.tolist())
+
     def column(self, j: Any) -> Column:
         """Return a column; of a sparse one that is mostly 0, the values that are stored."""
         j = self.position(j)
         name, data = f"column {self.names[j]!r} of {self.name}", self._readable
-        if is_sparse(data):
-            start, end = data.indptr[j : j + 2]
-            column = read(name, data.data[start:end], end - start)
-            column = column._replace(rows=data.indices[start:end])
-            column = column if 2 * (end - start) < self.n else Column(column.dense(self.n))
+        if self._stored is not None:
+            stored, ends = self._stored
+            part = slice(ends[j], ends[j + 1])
+            column = stored._replace(values=stored.values[part], rows=data.indices[part])
+            if 2 * (part.stop - part.start) >= self.n:
+                column = column._replace(values=column.dense(self.n), rows=None)
+        elif is_sparse(data):
+            column = read(name, data[:, [j]].toarray()[:, 0], self.n)
         elif hasattr(data, "column_names"):
             column = read(name, data.column(j), self.n)
         else:
