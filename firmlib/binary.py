@@ -25,17 +25,14 @@ _ROUNDING = 1e-12  # a variance p (1 - p) below this is 0 up to the rounding of 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     """FIRM of a binary feature, eq. (10): Q_f = (q_a - q_b) sqrt(p_a p_b).
 
+    It is positive where the score is higher at a.
+
     Parameters
     ----------
     q_a, q_b : array
         Conditional expected scores where the feature is a, and where it is b.
     p_a : array
         Pr(f(X) = a); p_b is 1 - p_a. The three arrays broadcast.
-
-    Returns
-    -------
-    ndarray
-        Positive where the score is higher at a.
 
     Examples
     --------
@@ -67,10 +64,6 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     values : array of shape (m, d)
         One row per conjunction: +1 or -1 for a variable or its negation, 0 for others.
 
-    Returns
-    -------
-    ndarray of shape (m,)
-
     Examples
     --------
     >>> from firmlib.binary import firm_uniform_conjunction
@@ -99,7 +92,8 @@ def firm_empirical(
         (D1)_jj = 1 / (2 sqrt(n_j+ n_j-)),
         (D0)_jj = (n_j- - n_j+) / (2 n sqrt(n_j+ n_j-)).
 
-    The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
+    The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced. Q
+    is 0 for a constant feature.
 
     Parameters
     ----------
@@ -109,11 +103,6 @@ def firm_empirical(
         Entries -1 and +1; the rows are the distribution.
     sample_weight : array of shape (n,), optional
         How often each row counts; once by default.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        0 for a constant feature.
 
     Examples
     --------
@@ -184,7 +173,7 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """FIRM from a POIM: Q(z, j) = Q'(z, j) sqrt(p / (1 - p)), with p = Pr(X[j] = z) (Section 2.3).
 
     The paper prints the factor inverted, but the identity in the sentence before,
-    Q' = sqrt(p_a / p_b) Q with p_b = p, gives this one.
+    Q' = sqrt(p_a / p_b) Q with p_b = p, gives this one. Q is 0 where z is impossible or certain.
 
     Parameters
     ----------
@@ -192,11 +181,6 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
         Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5).
     p : array
         Probability of z at j; broadcast against `poim`.
-
-    Returns
-    -------
-    ndarray
-        0 where z is impossible or certain.
 
     Examples
     --------

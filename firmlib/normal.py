@@ -32,7 +32,7 @@ def firm_linear(
 
     Given some inputs X_G, the others are normal with the covariance
     Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :]. With this in place of Sigma, Q is what a feature
-    adds to X_G.
+    adds to X_G. Q is signed, and 0 for a feature that is constant, or known given X_G.
 
     Parameters
     ----------
@@ -44,11 +44,6 @@ def firm_linear(
         Features a'x, one a per row: Q_a = a'Sigma w / sqrt(a'Sigma a). By default the d inputs.
     given : sequence of int, optional
         Positions of the inputs X_G; by default none.
-
-    Returns
-    -------
-    ndarray of shape (d,) or (m,)
-        Signed; 0 for a feature that is constant, or known given X_G.
 
     Examples
     --------
@@ -96,10 +91,6 @@ def firm_taylor(
     directions : array of shape (m, d), optional
         As for `firm_linear`.
 
-    Returns
-    -------
-    ndarray of shape (d,) or (m,)
-
     Examples
     --------
     >>> from firmlib.normal import firm_taylor
@@ -123,7 +114,7 @@ def firm_rbf(
     *,
     directions: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Exact FIRM of a Gaussian-kernel model.
+    """Exact FIRM of a Gaussian-kernel model, signed by Cov(a'X, s(X)).
 
     The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, where gamma is the
     `width` of the expansion; scikit-learn's gamma is 1 / gamma^2.
@@ -148,11 +139,6 @@ def firm_rbf(
         Of the inputs.
     directions : array of shape (m, d), optional
         As for `firm_linear`.
-
-    Returns
-    -------
-    ndarray of shape (d,) or (m,)
-        Signed by Cov(a'X, s(X)).
 
     Examples
     --------
@@ -203,7 +189,8 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
     """Covariance with its correlations shrunk towards zero (Schäfer and Strimmer 2005).
 
     S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change. Unlike
-    shrinkage towards a multiple of the identity, this does not depend on the inputs' units.
+    shrinkage towards a multiple of the identity, this does not depend on the inputs' units. The
+    result is positive definite if lambda > 0 and no column is constant.
 
     Parameters
     ----------
@@ -211,11 +198,6 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
         A sample; n may be smaller than d.
     intensity : float in [0, 1], optional
         lambda; by default `shrinkage_intensity`.
-
-    Returns
-    -------
-    ndarray of shape (d, d)
-        Positive definite if lambda > 0 and no column is constant.
 
     References
     ----------
@@ -244,10 +226,6 @@ def shrinkage_intensity(X: ArrayLike) -> float:
     ----------
     X : array of shape (n, d)
         A sample of at least 3 rows.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
