@@ -91,7 +91,7 @@ class FirmDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, features: Any = None, **options: Any) -> Self:
-        """Display ``firm(estimator, X, features, **options)``; see `firmlib.firm`."""
+        """Display `firmlib.firm` of `estimator`, `X`, `features` and `options`."""
         return cls(firm(estimator, X, features, **options))
 
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
@@ -202,7 +202,7 @@ class ConditionalScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
-        """Display ``conditional_expected_score(estimator, X, feature, **options)``."""
+        """Display `conditional_expected_score` of `estimator`, `X`, `feature` and `options`."""
         name = f"x{feature}" if isinstance(feature, int) else getattr(feature, "__name__", feature)
         curve = conditional_expected_score(estimator, X, feature, **options)
         return cls(curve, *shortened([name])) if isinstance(name, str) else cls(curve)
