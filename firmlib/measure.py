@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -222,7 +223,7 @@ def result_of(
         n=sample.n,
         rows="population" if sample.population else "sample",
         centre=sample.centre,
-        total=total_variance(totals, sample.population),
+        total=total_variance(totals, sample.population, sample.unit is not None),
         response=response.method,
         target=response.target,
         given=given,
@@ -241,6 +242,12 @@ def _columns(f: Feature | Group, table: Table, sample: Rows) -> list[Column]:
     return _taken(f.columns(table) if isinstance(f, Group) else [f.of(table)], sample)
 
 
+def _combined(columns: Sequence[Column], table: Table) -> Column:
+    values = np.column_stack([column.values for column in columns])
+    code = np.unique(values, axis=0, return_inverse=True)[1].ravel().astype(float)
+    return Column(code, None, "nominal", np.arange(len(code)))
+
+
 def _mark(columns: Sequence[Column]) -> float:
     """Return a number that is the same for the same columns of the same rows."""
     place = np.sin(1.0 + np.arange(len(columns[0].values)))
@@ -255,11 +262,13 @@ def _with_groups(
     sources: Sequence[Source],
 ) -> tuple[Estimate, list[Source]]:
     """Return estimates of single features and of groups of columns in the order of `found`."""
-    if sample.population:
-        raise ValueError("groups of columns are learnt from a sample; expected rows='sample'")
     is_group = np.array([isinstance(f, Group) for f in found])
     columns = [_columns(f, table, sample) for f in found if isinstance(f, Group)]
-    both = Estimate.concatenate([estimate, joint.group(sample, columns)])
+    if sample.population:  # every combination is a level
+        joined = scan([Feature("group", partial(_combined, c)) for c in columns], table, sample)[0]
+    else:
+        joined = joint.group(sample, columns)
+    both = Estimate.concatenate([estimate, joined])
     every = [*sources, *(Source("group", _mark(c)) for c in columns)]
     order = np.argsort(np.argsort(is_group, kind="stable"))
     return both.taken(order), [every[i] for i in order]

@@ -113,7 +113,7 @@ confidence_level
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._numbers: Numbers | None = None
         self._others: dict[int, Sums] = {}
-        self._totals = np.zeros((4, FOLDS))
+        self._totals = np.zeros((6, FOLDS))
         self._centre: float | None = None
         self._n, self._units = 0, np.zeros(0, np.uint64)
         self._response: Response | None = None
@@ -238,9 +238,10 @@ confidence_level
                     self._others[j] = sums
             if numbers:
                 n_bins = None if self.n_bins == "auto" else int(self.n_bins)
-                size = len(self._units) or self._n
+                keys = [rows.key for _, rows in waiting if rows.key is not None]
+                unit = np.concatenate(keys) if keys else None
                 axes = None if bins is None else bins.axes
-                axes = axes or Axes.of(np.array(numbers), size, n_bins, roomy=True)
+                axes = axes or Axes.of(np.array(numbers), self._n, n_bins, roomy=True, unit=unit)
                 check_memory("the sums of all features", (5, FOLDS, len(axes.start), axes.slots))
                 self._numbers = Numbers(axes)
         for each, rows in waiting:
@@ -290,7 +291,8 @@ confidence_level
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
             _named(score, sample_weight=sample_weight, groups=groups)
-            after._find_bins(sample(X, self.first_rows) if after._shared is None else None)
+            if after._shared is None:
+                after._find_bins(sample(X, self.first_rows), groups)
             parts_of = chunks(X)
             if progress:
                 from tqdm import tqdm
@@ -301,12 +303,12 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def _find_bins(self, some: Any) -> None:
+    def _find_bins(self, some: Any, groups: str | None) -> None:
         """Take the bins of a sample of rows."""
         if some is not None and some.shape[0]:
             other = copy.copy(self)
             other._reset()
-            other.partial_fit(some, np.zeros(some.shape[0]))
+            other.partial_fit(some, np.zeros(some.shape[0]), groups=groups)
             self._shared = self._given_bins = other.bins
 
     def _add_dask(
@@ -316,7 +318,7 @@ confidence_level
         blocks, empty = partitions(X), copy.copy(self)
         empty._reset()
         if self._shared is None:
-            empty._find_bins(sample(blocks, self.first_rows))
+            empty._find_bins(sample(blocks, self.first_rows), columns["groups"])
         else:
             empty._shared = empty._given_bins = self.bins
         found = dask_reduce(blocks, _Task(empty, score, columns), _merged, progress=progress)
@@ -382,7 +384,7 @@ confidence_level
         now._settle()
         found = Scan(
             self._shared.names,
-            len(self._units) or self._n,
+            self._n,
             population=self.rows == "population",
             units=len(self._units) > 0,
             drop=self.missing == "drop",
@@ -401,7 +403,7 @@ confidence_level
             n=self._n,
             rows=self.rows,
             centre=now._centre or 0.0,
-            total=total_variance(now._totals, self.rows == "population"),
+            total=total_variance(now._totals, self.rows == "population", len(self._units) > 0),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,

@@ -22,11 +22,11 @@ SAMPLE = 8
 _FINEST, _TAILS = 9, 1.75
 
 
-def scales(n: float, finest: int = _FINEST) -> tuple[int, int]:
+def scales(n: Any) -> Any:
     """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
-    n = max(n, 2)
-    K = int(np.clip(np.ceil(np.log2(n / 4)), 1, finest))
-    return int(np.clip(round(np.log2(n) / 2), 1, K)), K
+    n = np.maximum(n, 2)
+    K = np.clip(np.ceil(np.log2(n / 4)), 1, _FINEST).astype(int)
+    return np.clip(np.round(np.log2(n) / 2), 1, K).astype(int), K
 
 
 def ranks(Q: int, tails: float = _TAILS) -> np.ndarray:
@@ -51,11 +51,12 @@ class Axes:
 
     start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
     at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
-    merged at all.
+    merged at all. share (d,): of the rows, how many are independent.
     """
 
     start: np.ndarray
     exact: np.ndarray
+    share: np.ndarray
     nested: bool = True
 
     @property
@@ -70,16 +71,26 @@ class Axes:
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         K = int(np.log2(self.slots))
-        return np.where(self.exact, np.minimum(by_level, K), min(scales(n)[0], K)).astype(int)
+        return np.where(self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)).astype(int)
 
     @classmethod
-    def of(cls, F: np.ndarray, n: float, n_bins: int | None = None, roomy: bool = False) -> Axes:
-        """Find the bins of columns (d, m), a sample of n rows; `roomy` leaves slots for more levels.
+    def of(
+        cls,
+        F: np.ndarray,
+        n: float,
+        n_bins: int | None = None,
+        *,
+        roomy: bool = False,
+        unit: np.ndarray | None = None,
+    ) -> Axes:
+        """Find the bins of columns (d, m), a sample of n rows that belong to units.
 
         At most 1.5 2^base levels have a slot each; other values share slots by rank, but equal
-        values always share one. `n_bins` makes so many bins of equal rank and no others.
+        values always share one. `n_bins` makes so many bins of equal rank and no others; `roomy`
+        leaves slots for levels that the sample lacks.
         """
-        base, K = scales(n)
+        share = independent(F, unit) / max(F.shape[1], 1)
+        base, K = scales(n * share)
         F = np.sort(F, axis=1)  # missing values last
         d, m = F.shape
         known = m - np.isnan(F).sum(axis=1)
@@ -88,7 +99,7 @@ class Axes:
         new &= np.arange(m) < known[:, None]
         levels = new.sum(axis=1)
         exact = levels <= (n_bins or 1.5 * 2**base)
-        Q = n_bins or 2**K
+        Q = n_bins or 2 ** int(np.max(K))
         if exact.all() and not roomy:
             Q = int(max(levels.max(initial=1), 1))
             Q = Q if n_bins else int(spacing(Q))
@@ -101,7 +112,7 @@ class Axes:
             start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
         if exact.any():
             start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
-        return cls(start, exact, not n_bins)
+        return cls(start, exact, share, not n_bins)
 
     @cached_property
     def lookup(self) -> Lookup:
@@ -128,7 +139,7 @@ class Axes:
         table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
         table = np.maximum(table.cumsum(axis=1) - 1, 0)
         table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        return Lookup(*grid, table.astype(np.int16), self.exact & (own < 1))
+        return Lookup(*grid, table.astype(np.int16), (self.exact & (own < 1)) | (not self.nested))
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
@@ -150,6 +161,15 @@ class Axes:
             found = self.start[first + k].searchsorted(F[k], side="right") - 1
             slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
         return slot
+
+
+def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
+    """Return how many rows of columns (d, n) are independent: those that differ in unit or value."""
+    if unit is None:
+        return np.full(len(F), F.shape[1])
+    units = np.unique(unit, return_inverse=True)[1]
+    codes = (np.unique(f, return_inverse=True)[1] for f in F)
+    return np.array([len(np.unique(code * len(unit) + units)) for code in codes])
 
 
 def spacing(levels: Any) -> Any:

@@ -47,11 +47,6 @@ class Rows:
         """Whether weights differ."""
         return bool(self.w.min() < self.w.max())
 
-    @cached_property
-    def size(self) -> int:
-        """Number of rows or, if rows belong together, of units."""
-        return self.n if self.unit is None else int(self.unit.max()) + 1
-
     @property
     def mean(self) -> float:
         """Weighted mean of the scores."""
@@ -104,6 +99,7 @@ def rows_of(
         if not w.all():
             keep = w > 0
         w, s = w[keep], s[keep]
+        w = w / w.mean() if table.whole else w  # chunks have one scale
     most = _LARGEST if population else _DIFFERENCE
     largest, apart = np.abs(s).max(initial=0.0), float(np.ptp(s)) if len(s) else 0.0
     if largest > _LARGEST or (apart > 0 and not 1 / most <= apart <= most):

@@ -35,10 +35,12 @@ Sums = Numbers | Levels | Line
 
 
 class Scan:
-    """Collects V of features from their sums, in any order; `size` rows or units are independent."""
+    """Collects V of features from their sums over n rows, in any order."""
 
-    def __init__(self, names: Sequence[str], size: float, *, population: bool, units: bool, drop: bool) -> None:
-        self.names, self.size, self.drop = names, size, drop
+    def __init__(
+        self, names: Sequence[str], n: int, *, population: bool, units: bool, drop: bool
+    ) -> None:
+        self.names, self.n, self.drop = names, n, drop
         self.population, self.units = population, units
         m = len(names)
         self.sources: list[Source] = [Source()] * m
@@ -47,7 +49,7 @@ class Scan:
 
     def take(self, places: Sequence[int], sums: Sums, columns: Sequence[Column | None]) -> None:
         """Take the features at these places from their sums; columns tell kinds and labels."""
-        for place, source, column in zip(places, sums.sources(self.size, self.drop), columns, strict=True):
+        for place, source, column in zip(places, sums.sources(self.n, self.drop), columns, strict=True):
             if column is not None:
                 by_label = isinstance(sums, Levels) and column.labels is not None
                 plain = column.kind == "number" or by_label
@@ -57,7 +59,7 @@ class Scan:
         if self.population and not isinstance(sums, Line):
             mine.V[places] = [self.sources[i].explained for i in places]
             return
-        found, weights = sums.spread(self.size, self.units, self.drop), sums.weights(self.drop)
+        found, weights = sums.spread(self.n, self.units, self.drop), sums.weights(self.drop)
         mine.V[places] = found.V
         if self.population:
             return
@@ -104,7 +106,7 @@ def scan(
     """Return V and sources of features; `every`: they are all columns of the table, in order."""
     found = Scan(
         [f.name for f in features],
-        rows.size,
+        rows.n,
         population=rows.population,
         units=rows.unit is not None,
         drop=missing == "drop",
@@ -115,7 +117,7 @@ def scan(
         if table.plain:
             _plain(found, table, rows, each, n_bins)
             return found.done()
-        if is_sparse(table.data) and n_bins is None and not table.categorical:
+        if is_sparse(table.data) and not (n_bins or table.categorical or rows.unit is not None):
             left = _sparse(found, table, rows, each)
     waiting: list[tuple[int, Column, np.ndarray]] = []
     for i in left:
@@ -126,7 +128,7 @@ def scan(
         values = column.dense(rows.n)
         if sums is None:
             waiting.append((i, column, values))
-            if (len(waiting) + 1) * rows.n > _VALUES or len(waiting) >= _together(rows.size):
+            if (len(waiting) + 1) * rows.n > _VALUES or len(waiting) >= _together(rows.n):
                 _numbers(found, waiting, rows, each, n_bins)
             continue
         sums.add(values if slope else column._replace(values=values, rows=None), each, rows.fold)
@@ -135,9 +137,9 @@ def scan(
     return found.done()
 
 
-def _together(size: float) -> int:
+def _together(n: int) -> int:
     """Return how many columns of numbers are summed up together."""
-    return max(1, _CELLS // (5 * FOLDS * (2 ** scales(size)[1] + 1)))
+    return max(1, _CELLS // (5 * FOLDS * (2 ** int(scales(n)[1]) + 1)))
 
 
 def _numbers(
@@ -146,7 +148,7 @@ def _numbers(
     """Sum up the columns that wait, and forget them."""
     if waiting:
         F = np.array([values for *_, values in waiting])
-        sums = numbers_of(lambda here, most: F[:most, here], rows.n, each, rows.fold, rows.size, n_bins)
+        sums = numbers_of(lambda here, most: F[:most, here], rows, each, n_bins)
         found.take([i for i, *_ in waiting], sums, [column for _, column, _ in waiting])
         waiting.clear()
 
@@ -162,10 +164,10 @@ def _plain(found: Scan, table: Table, rows: Rows, each: Parts, n_bins: int | Non
 
         return read
 
-    step = _together(rows.size)
+    step = _together(rows.n)
     for a in range(0, table.width, step):
         some = range(a, min(a + step, table.width))
-        sums = numbers_of(reader(some), rows.n, each, rows.fold, rows.size, n_bins)
+        sums = numbers_of(reader(some), rows, each, n_bins)
         found.take(some, sums, [None] * len(some))
 
 
@@ -177,7 +179,7 @@ def _sparse(found: Scan, table: Table, rows: Rows, each: Parts) -> list[int]:
     step = 256
     for a in range(0, table.width, step):
         some = np.arange(a, min(a + step, table.width))
-        few, sums = sparse_numbers(data[:, some[0] : some[-1] + 1], each, rows.fold, rows.size)
+        few, sums = sparse_numbers(data[:, some[0] : some[-1] + 1], each, rows.fold)
         if few.any():
             found.take(some[few].tolist(), sums, [None] * int(few.sum()))
         left += some[~few].tolist()

@@ -14,7 +14,7 @@ import pandas as pd
 
 from firmlib.estimation.bins import SAMPLE, Axes, scales, spaced, spacing
 from firmlib.estimation.jackknife import Estimate
-from firmlib.estimation.rows import FOLDS
+from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.variance import TINY, Bins, Spread, merged, moments, recentred, spread
 
 ROWS = 2**16
@@ -44,28 +44,30 @@ def tally(sums: np.ndarray, slot: np.ndarray, each: Parts, shift: np.ndarray) ->
 
 
 def fold_totals(r: np.ndarray, w: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """Return the sums (4, G) of w, wr, wr^2 and w^2 over all rows."""
-    return np.array([np.bincount(fold, a, FOLDS) for a in (w, w * r, w * r * r, w * w)])
+    """Return the sums (6, G) of w, wr, (wr)^2, w^2, w^2 r and wr^2 over all rows."""
+    each = (w, w * r, (w * r) ** 2, w * w, w * w * r, w * r * r)
+    return np.array([np.bincount(fold, a, FOLDS) for a in each])
 
 
 def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
-    """Return totals of scores that are centred at `move` less."""
-    w, r, rr, ww = sums
-    return np.array([w, r + move * w, rr + 2 * move * r + move**2 * w, ww])
+    """Return the totals after scores were centred at `move` less."""
+    square = sums[5] + 2 * move * sums[1] + move**2 * sums[0]
+    return np.append(recentred(sums[:5], -move), square[None], axis=0)
 
 
-def total_variance(sums: np.ndarray, population: bool) -> Estimate:
-    """Return Var(s) from the totals of folds."""
+def total_variance(sums: np.ndarray, population: bool, units: bool) -> Estimate:
+    """Return Var(s) = E s^2 - (E s)^2 from the totals of folds; the square is over pairs of rows."""
+    W, S, SS, WW = moments(sums[:5], units)
+    each = np.array([W, S, SS, WW, sums[5]])
 
-    def variance(total: np.ndarray) -> np.ndarray:
-        w, r, rr, ww = total
-        w = np.maximum(w, TINY)
-        found = np.maximum(rr / w - (r / w) ** 2, 0)
-        return found if population else found * w * w / np.maximum(w * w - ww, TINY)
+    def variance(W: Any, S: Any, SS: Any, WW: Any, wrr: Any) -> np.ndarray:
+        W = np.maximum(W, TINY)
+        square = (S / W) ** 2 if population else (S * S - SS) / np.maximum(W * W - WW, TINY)
+        return np.maximum(wrr / W - square, 0)
 
-    total = sums.sum(axis=1)
-    V, without = variance(total[:, None]), variance(total[:, None] - sums)[:, None]
-    share = sums[0] / max(total[0], TINY)
+    total = each.sum(axis=1)[:, None]
+    V, without = variance(*total), variance(*(total - each))[:, None]
+    share = W / np.maximum(total[0], TINY)
     return Estimate.of_folds(V, without, share, np.zeros((3, 1)), np.zeros(1))
 
 
@@ -169,7 +171,7 @@ class Numbers:
         moved[..., start[j].searchsorted(old, "right") - 1] = self.sums[:, :, j, at]
         moved[..., -1] = self.sums[:, :, j, -1]
         self.sums[:, :, j] = moved
-        self.axes = Axes(start, exact, self.axes.nested)
+        self.axes = replace(self.axes, start=start, exact=exact)
 
     def merge(self, other: Numbers, move: float) -> None:
         """Add the sums of others, whose scores are centred at `move` more."""
@@ -184,7 +186,7 @@ class Numbers:
         self.sums = _added(self.sums, recentred(theirs.sums, -move))
 
     def spread(self, n: float, units: bool, drop: bool) -> Spread:
-        """Return V of each column, if there are n rows or units."""
+        """Return V of each column, if there are n rows."""
         return spread(_kept(self.sums, drop), self.axes.base(n), self.axes.nested, units)
 
     def sources(self, n: float, drop: bool) -> list[Source]:
@@ -263,25 +265,24 @@ def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:
     return sums
 
 
-def numbers_of(
-    read: Read, n: int, each: Parts, fold: np.ndarray, size: float, n_bins: int | None = None
-) -> Numbers:
-    """Return the sums of columns that `read(rows)` gives as (d, rows), in bins for `size` rows."""
-    if n <= _ALL:
-        F = read(slice(0, n), None)
-        found = Numbers(Axes.of(F, size, n_bins))
-        found.add(F, each, fold)
+def numbers_of(read: Read, rows: Rows, each: Parts, n_bins: int | None = None) -> Numbers:
+    """Return the sums of columns that `read` gives, in bins found from a sample of their rows."""
+    few = rows.n <= _ALL
+    some = slice(0, rows.n) if few else _sample(read, rows.n, SAMPLE * (n_bins or 2 ** scales(rows.n)[1]))
+    unit = None if rows.unit is None else rows.unit[some]
+    F = read(some, None)
+    found = Numbers(Axes.of(F, rows.n, n_bins, roomy=not few, unit=unit))
+    if few:
+        found.add(F, each, rows.fold)
         return found
-    rows = _sample(read, n, SAMPLE * (n_bins or 2 ** scales(size)[1]))
-    found = Numbers(Axes.of(rows, size, n_bins, roomy=True))
-    for a in range(0, n, ROWS):
-        here = slice(a, min(a + ROWS, n))
-        found.add(read(here, None), [e if e is None else e[here] for e in each], fold[here])
+    for a in range(0, rows.n, ROWS):
+        here = slice(a, min(a + ROWS, rows.n))
+        found.add(read(here, None), [e if e is None else e[here] for e in each], rows.fold[here])
     return found
 
 
-def _sample(read: Read, n: int, m: int) -> np.ndarray:
-    """Return about m rows (d, m), chosen by a hash of what is in them, so in whatever order."""
+def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
+    """Return about m rows, chosen by a hash of what is in them, so whatever their order."""
     for columns in (2, None):
         key = np.zeros(n, np.uint64)
         for a in range(0, n, ROWS):
@@ -294,12 +295,12 @@ def _sample(read: Read, n: int, m: int) -> np.ndarray:
         key ^= key >> np.uint64(32)
         rows = np.flatnonzero(key < np.uint64(2.0**64 / n * m))
         if m / 2 < len(rows) < 2 * m and len(np.unique(key[rows])) > m / 3:
-            return read(rows, None)
-    return read(slice(0, n), None)
+            return rows
+    return slice(0, n)
 
 
 def sparse_numbers(
-    part: Any, each: Parts, fold: np.ndarray, size: float
+    part: Any, each: Parts, fold: np.ndarray
 ) -> tuple[np.ndarray, Numbers]:
     """Return which columns of a CSC matrix have few levels, and their sums.
 
@@ -313,7 +314,7 @@ def sparse_numbers(
     known = ~np.isnan(value)
     new = np.append(True, (np.diff(col) > 0) | (np.diff(value) > 0)) & known
     levels = np.bincount(col[new], minlength=d)
-    few = levels <= 1.5 * 2 ** scales(size)[0]
+    few = levels <= 1.5 * 2 ** scales(len(fold))[0]
     slot = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
     here = few[col]
     col = (np.cumsum(few) - 1)[col]
@@ -323,7 +324,7 @@ def sparse_numbers(
     each_level[col[new], slot[new]] = value[new]
     start = spaced(each_level, np.isfinite(each_level), Q, True)
     slot = np.where(known, slot * (Q // spacing(levels[few]))[col], Q)
-    found = Numbers(Axes(start, np.ones(d, bool)))
+    found = Numbers(Axes(start, np.ones(d, bool), np.ones(d)))
     stored, zero, shape = row >= 0, slot[row < 0], (FOLDS, d, Q + 1)
     at = (fold[row[stored]] * d + col[stored]) * (Q + 1) + slot[stored]
     sums = [np.bincount(at, a if a is None else a[row[stored]], int(np.prod(shape))) for a in each]
