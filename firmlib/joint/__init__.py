@@ -1,0 +1,1 @@
+"""Several columns at once."""
