@@ -224,11 +224,9 @@ class ConditionalScoreDisplay:
         if curve.kind == "date":
             drawing.show_dates(ax)
         points, levels = drawing.points(curve)
-        x = points["x"]
-        if len(x):
+        if len(points):
             drawing.draw_points(ax, points, levels)
-        beyond: Any = x.max() + (1 if levels else 0.12 * np.ptp(x) or 1) if len(x) else 0
-        drawing.draw_missing(ax, beyond, curve)
+        drawing.draw_missing(ax, points["x"].to_numpy(), curve, levels)
         ax.set_xlabel(self.name + (" (hours)" if curve.kind == "duration" else ""))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
         if own:
