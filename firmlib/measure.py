@@ -243,7 +243,7 @@ def _columns(f: Feature | Group, table: Table, sample: Rows) -> list[Column]:
 
 
 def _combined(columns: Sequence[Column], table: Table) -> Column:
-    values = np.column_stack([column.values for column in columns])
+    values = np.column_stack([np.where(np.isnan(c.values), np.inf, c.values) for c in columns])
     code = np.unique(values, axis=0, return_inverse=True)[1].ravel().astype(float)
     return Column(code, None, "nominal", np.arange(len(code)))
 
