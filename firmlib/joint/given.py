@@ -63,31 +63,25 @@ def given(
     duplicate a known column, and says if there are too few rows to learn from.
     """
     names = [f"feature {i}" for i in range(len(columns))] if names is None else names
-    duplicates, found, learned, known_left = [], [], False, {}
-    for F, name in steps(list(zip(columns, names, strict=True)), progress, "features"):
-        alike = [any(_same(rows.n, f, g) for g in known) for f in F]
-        if all(alike) or not rows.r.any() or not design(F, rows.n).shape[1]:
+    found, known_left = [], {}
+    duplicates = [all(any(_same(rows.n, f, g) for g in known) for f in F) for F in columns]
+    if any(duplicates):
+        some = ", ".join(repr(name) for name, same in zip(names, duplicates, strict=True) if same)
+        warnings.warn(f"{some}: the same as a given column, so it adds 0", stacklevel=3)
+    for F, same in steps(list(zip(columns, duplicates, strict=True)), progress, "features"):
+        if same or not rows.r.any() or not design(F, rows.n).size:
             found.append((_nothing(rows), 0.0))
-            duplicates += [name] if all(alike) else []
-            continue
-        cells = _cells(rows, F, known)
-        if cells is None:
-            cells, learned = _learned(rows, F, known, known_left), True
-        found.append(cells)
-    if duplicates:
-        _warn(f"{', '.join(map(repr, duplicates))}: the same as a given column, so it adds 0")
-    if learned and rows.n < FEW_ROWS:
-        _warn(
+        else:
+            found.append(_cells(rows, F, known) or _learned(rows, F, known, known_left))
+    if known_left and rows.n < FEW_ROWS:
+        warnings.warn(
             f"{rows.n} rows are few to learn E[s | several columns] from, so importances may be "
-            f"too small; expected at least {FEW_ROWS} rows"
+            f"too small; expected at least {FEW_ROWS} rows",
+            stacklevel=3,
         )
     whole = Estimate.concatenate([one for one, _ in found])
     gain = np.array([gain for _, gain in found])
     return Learned(whole.V, whole.noise, whole.pvalue, whole.psi, gain)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=4)
 
 
 def _nothing(rows: Rows) -> Estimate:
@@ -96,15 +90,9 @@ def _nothing(rows: Rows) -> Estimate:
 
 
 def _same(n: int, f: Column, g: Column) -> bool:
-    """Whether two columns are the same up to their unit, or up to the names of their levels."""
-    if "nominal" in (f.kind, g.kind):
-        codes = [np.unique(x.dense(n), return_inverse=True)[1] for x in (f, g)]
-        sizes = [int(code.max()) + 1 for code in codes]
-        return sizes[0] == sizes[1] == len(np.unique(codes[0] * sizes[1] + codes[1]))
+    """Whether two columns are the same up to their unit."""
     a, b = design([f], n), design([g], n)
-    if a.shape != b.shape or not a.shape[1] or (a[:, 1:] != b[:, 1:]).any():
-        return False
-    return bool(min(np.abs(a - b).max(), np.abs(a[:, 0] + b[:, 0]).max()) < 1e-9)
+    return a.shape == b.shape and a.size > 0 and min(np.ptp(a - b), np.ptp(a + b)) < 1e-9
 
 
 def _cells(

@@ -125,23 +125,18 @@ def _terms(F: np.ndarray, knots: int, products: bool) -> Predict:
     from sklearn.preprocessing import SplineTransformer
 
     mean, sd = F.mean(axis=0), np.maximum(F.std(axis=0), 1e-300)
-    splines: list[tuple[int, Any]] = []
-    for j, x in enumerate(F.T):
-        if len(np.unique(x[:2000])) <= WAVY:
-            continue
-        low, high = np.quantile(x, [0.005, 0.995])
-        ranks = np.quantile(x, np.linspace(0.005, 0.995, knots // 2))
-        at = np.unique(np.append(np.linspace(low, high, knots // 2), ranks))
-        at = at[np.append(True, np.diff(at) > 0.3 * (high - low) / knots)]
-        if len(at) > 2:
-            spline = SplineTransformer(
-                3, knots=at[:, None], extrapolation="constant", include_bias=False
-            )
-            splines.append((j, spline.fit(x[:, None])))
+    wavy = np.array([len(np.unique(x[:2000])) > WAVY for x in F.T])
+    ranks = np.quantile(F[:, wavy], np.linspace(0.005, 0.995, knots), axis=0)
+    at = (ranks + np.linspace(ranks[0], ranks[-1], knots)) / 2  # between ranks and equal steps
+    wavy[wavy] = (np.diff(at, axis=0) > 0).all(axis=0)
+    at = at[:, (np.diff(at, axis=0) > 0).all(axis=0)]
+    splines: Any = SplineTransformer(3, knots=at, extrapolation="constant", include_bias=False)
+    if wavy.any():
+        splines.fit(F[:, wavy])
 
     def terms(F: np.ndarray) -> np.ndarray:
         Z = np.clip((F - mean) / sd, -8, 8)
-        parts = [Z, *(spline.transform(F[:, [j]]) for j, spline in splines)]
+        parts = [Z, splines.transform(F[:, wavy])] if wavy.any() else [Z]
         if products:
             parts += [Z[:, [j]] * Z[:, j:] for j in range(Z.shape[1])]
         return np.column_stack(parts)

@@ -48,28 +48,24 @@ def search(
 ) -> SearchResult:
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
-    Conditions are that a number lies above or below a quantile, that a category has a level, that
-    a column is missing, and the negations. One random half of the rows is searched exactly, by
-    branch and bound; importances, intervals and tests come from the other half, since the best of
-    many rules looks better than it is where it was found.
+    A condition says that a number lies above or below a quantile, that a category has a level, or
+    that a value is missing. One random half of the rows is searched exactly, by branch and bound;
+    importances come from the other half, since the best of many rules looks better than it is where
+    it was found. A rule must beat each rule that lacks one of its conditions by its standard error.
 
     Parameters
     ----------
     score, X
         As for `firmlib.firm`; at least 200 rows.
-    order : int, default 2
-        The largest number of conditions in a rule.
-    n : int, default 10
-        The number of rules; there are fewer if fewer are worth it.
+    order, n : int, default 2, 10
+        The largest number of conditions in a rule; how many rules to return, if so many matter.
     columns : list of columns, default None
         The columns that conditions use; all by default.
-    cuts : int, default 9
-        Thresholds per column, at quantiles.
-    min_rows : int, default 20
-        Rows of the searched half in which a rule must hold, and in which it must fail.
+    cuts, min_rows : int, default 9, 20
+        Thresholds per column; rows of the searched half in which a rule must hold, and must fail.
     distinct : float, default 0.8
         Rules whose indicator correlates more than this with that of a better one are left out. Of
-        rules with the same columns and directions, only the best thresholds are kept.
+        rules with the same columns and directions, only the one with the best thresholds is kept.
     sample_weight, groups, categorical, response_method, target, confidence_level
         As for `firmlib.firm`; rows of one unit stay in one half.
     random_state : int, default 0
@@ -80,8 +76,6 @@ def search(
     Returns
     -------
     SearchResult
-        By falling importance where the rules were found. A rule is left out if one that lacks one
-        of its conditions is as good within its standard error.
 
     Examples
     --------
@@ -109,13 +103,9 @@ def search(
     if not np.ptp(rows.s):
         raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
     places = range(table.width) if columns is None else [table.place(j) for j in columns]
-    most = len(places) * max(cuts, 2) * 2
-    check_memory(f"the table of about {most} conditions", (rows.n, most), 8)
-    found = [
-        one
-        for j in places
-        for one in _conditions(table.names[j], table.column(j).take(rows.keep), rows.n, cuts)
-    ]
+    check_memory("the table of conditions", (rows.n, 20 * max(cuts, 2) * len(places)), 1)
+    read = ((table.names[j], table.column(j).take(rows.keep)) for j in places)
+    found = [one for name, column in read for one in _conditions(name, column, rows.n, cuts)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
     names = [name for yes, no, *_ in found for name in (yes, no)]
@@ -215,22 +205,8 @@ def _text(column: Column, t: float) -> str:
 class SearchResult(FirmResult):
     """Rules found by `search`, with importances from rows that the search has not seen.
 
-    Attributes
-    ----------
-    searched : ndarray of shape (m,)
-        Q of each rule on the rows where it was found: too large, as the best of many.
-    covered : ndarray of shape (m,)
-        The share of all rows in which a rule holds.
-
-    The others are those of `FirmResult`.
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-    >>> result = firmlib.search(X[:, 0] * X[:, 1], X, n=2)
-    >>> bool((result.searched > result.importances).all())
-    True
+    `searched` is Q of each rule where it was found, too large as the best of many; `covered` is the
+    share of all rows in which it holds. The rest is as in `FirmResult`.
     """
 
     searched: np.ndarray

@@ -40,23 +40,19 @@ def stability(
     ----------
     estimator : scikit-learn estimator
         Cloned for each fit.
-    X : array, sparse matrix or data frame of shape (n, d)
-    y : array of shape (n,)
-        A pandas object must have the index of X.
-    features : columns, callables, dict or table, default None
+    X, y : table of shape (n, d), array of shape (n,)
+        If both are pandas objects, their indexes must agree.
+    features, **options
         As for `firmlib.firm`.
     cv : int or scikit-learn splitter, default None
         Which rows to fit: the training parts of ``cv.split(X, y, groups)``, two or more. By
         default 20 random halves, whose models vary about as models of all rows vary with new data.
     groups : array of shape (n,) or column, default None
-        The unit of each row, as for `firm`. By default and with an integer `cv`, the rows of a unit
-        are fitted together or not at all.
+        As for `firm`. By default and with an integer `cv`, a unit is fitted as a whole or not.
     standardize : bool, default False
         Divide each fit's importances by the standard deviation of its scores.
     progress : bool, default False
         Whether to show a bar (if tqdm is installed).
-    **options
-        As for `firmlib.firm`.
 
     Returns
     -------
