@@ -6,6 +6,7 @@ from itertools import combinations
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
@@ -79,14 +80,28 @@ def test_words_in_figures_have_seven_points():
 
 
 def test_heat_map_has_readable_numbers_dots_and_gaps():
-    values = np.ma.masked_array([[-1.0, np.nan], [0.25, 9.0]], [[0, 0], [0, 1]])
+    values = np.ma.masked_array([[-1.0, np.nan], [-0.5, 9.0]], [[0, 0], [0, 1]])
     ax = plt.figure().add_subplot()
     shown = figures.heat_map(ax, values, 1, ["a", "b"], ["c", "d"], words=True)
-    assert [text.get_text() for text in ax.texts] == ["-1.00", "•", "0.25"]
-    for text, value in zip(ax.texts[::2], (-1, 0.25), strict=True):
+    assert [text.get_text() for text in ax.texts] == ["-1.00", "-0.50", "•"]
+    for text, value in zip(ax.texts[:2], (-1, -0.5), strict=True):
         ink, paper = to_rgb(text.get_color()), shown.cmap(shown.norm(value))[:3]
         light, dark = sorted((cielab(c, "all cones")[0] + 16) / 116 for c in (ink, paper))[::-1]
         assert (light**3 + 0.05) / (dark**3 + 0.05) >= 4.5
     assert figures.heat_map(ax, values, 1, ["a", "b"], ["c", "d"], words=False) is not None
     assert len(ax.texts) == 3
     plt.close("all")
+
+
+def test_saved_figures_are_the_same_bytes_again(tmp_path, monkeypatch):
+    saved = []
+    for folder in ("a", "b"):
+        monkeypatch.setenv("FIRMLIB_OUTPUT", str(tmp_path / folder))
+        with plt.rc_context(figures.STYLE):
+            figure, ax = plt.subplots()
+            ax.plot([1, 2], [3, 4])
+            figures.save(figure, "line", pd.DataFrame({"x": [1, 2], "y": [1 / 3, 2e-20]}))
+        saved.append({p.name: p.read_bytes() for p in (tmp_path / folder).rglob("*.*")})
+    assert set(saved[0]) == {"line.png", "line.svg", "line.csv"}
+    assert saved[0] == saved[1]
+    assert saved[0]["line.csv"] == b"x,y\n1,0.3333333333\n2,2e-20\n"

@@ -8,7 +8,7 @@ import numpy as np
 
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.features import Pairs, _two_values
+from firmlib.features.reading import Pairs, _two_values
 from firmlib.joint.additive import Unexplained
 from firmlib.joint.cells import contrast, sum_up
 from firmlib.joint.interactions import interactions

@@ -1,13 +1,20 @@
 """Checks of input; every message names the argument, the value and what was expected."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+__all__: list[str] = []  # nothing here is public
+
 MEMORY_LIMIT = 8 * 2**30
 """Bytes above which an array is refused before it is allocated."""
+
+
+def short(values: Sequence, most: int = 5) -> str:
+    """Show the first `most` of some values in a message."""
+    return f"[{', '.join(map(repr, values[:most]))}{', …' * (len(values) > most)}]"
 
 
 def check_option(name: str, value: object, options: Iterable[str]) -> None:
@@ -17,11 +24,16 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
         raise ValueError(f"{name}={value!r} is unknown; expected one of {options}")
 
 
+def as_numpy(value: Any) -> Any:
+    """Return a torch tensor as an array, wherever it is; anything else as it is."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+
+
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
     check_unmasked(name, value)
     try:
-        array = np.asarray(value)
+        array = np.asarray(as_numpy(value))
         if array.dtype.kind in "mM":
             raise TypeError(f"dates ({array.dtype})")
         array = array.astype(float, copy=False)
@@ -32,8 +44,8 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axes, got shape {array.shape}")
     if shape and any(e is not None and e != a for e, a in zip(shape, array.shape, strict=True)):
-        wanted = tuple("any" if e is None else e for e in shape)
-        raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
+        expected = tuple("any" if e is None else e for e in shape)
+        raise ValueError(f"{name} has shape {array.shape}, expected {expected}")
     if array.size == 0:
         raise ValueError(f"{name} is empty, got shape {array.shape}")
     check_finite(name, array)
@@ -41,7 +53,7 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
 
 
 def check_unmasked(name: str, value: Any) -> None:
-    """Raise if some entries of a masked array are masked, before it becomes an array without."""
+    """Raise if some entries of a masked array are masked."""
     if np.ma.is_masked(value):
         bad = np.argwhere(np.ma.getmaskarray(value))
         raise ValueError(
@@ -60,11 +72,6 @@ def check_finite(name: str, array: np.ndarray) -> None:
         )
 
 
-def short(values: list, most: int = 5) -> str:
-    """Show a list in a message, the first `most` of it."""
-    return f"[{', '.join(map(repr, values[:most]))}{', …' * (len(values) > most)}]"
-
-
 def check_number(
     name: str,
     value: Any,
@@ -75,30 +82,40 @@ def check_number(
     below: bool = False,
 ) -> float:
     """Return `value` as a finite number from `low` to `high`, or `above` and `below` them."""
-    wanted = "a finite number"
+    expected = "a finite number"
     if np.isfinite(low):
-        wanted += f" above {low:g}" if above else f" from {low:g}"
+        expected += f" above {low:g}" if above else f" from {low:g}"
     if np.isfinite(high):
-        wanted += f" and below {high:g}" if below else f" to {high:g}"
+        expected += f" and below {high:g}" if below else f" to {high:g}"
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    inside = number and np.isfinite(value) and low <= value <= high
+    inside = number and np.isfinite(float(value)) and low <= value <= high
     if not inside or (above and value == low) or (below and value == high):
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
     return float(value)
 
 
 def check_confidence_level(value: Any) -> None:
-    """Raise unless `value` lies between 0 and 1: no interval is quite sure, and none is empty."""
+    """Raise unless `value` lies strictly between 0 and 1."""
     check_number("confidence_level", value, 0, 1, above=True, below=True)
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether `value` is an integer, of Python or NumPy, and not a truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int from `low` to `high`."""
-    ok = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not ok or value < low or (high is not None and value > high):
-        wanted = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be an integer {wanted}, got {value!r}")
+    if not is_integer(value) or value < low or (high is not None and value > high):
+        expected = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {expected}, got {value!r}")
     return int(value)
+
+
+def check_n_bins(n_bins: Any) -> None:
+    """Raise unless `n_bins` is "auto" or an integer of at least 2."""
+    if not (is_integer(n_bins) and n_bins >= 2) and n_bins not in ("auto",):
+        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
 
 
 def check_probability(name: str, value: ArrayLike) -> np.ndarray:
@@ -108,13 +125,6 @@ def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     if bad.size:
         raise ValueError(f"{name} must lie in [0, 1], got {bad.flat[0]}")
     return array
-
-
-def check_n_bins(n_bins: Any) -> None:
-    """Raise unless `n_bins` is "auto" or an integer of at least 2."""
-    whole = isinstance(n_bins, int | np.integer) and not isinstance(n_bins, bool)
-    if n_bins != "auto" and not (whole and n_bins >= 2):
-        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
 
 
 def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = False) -> np.ndarray:

@@ -1,0 +1,308 @@
+"""What a column holds: numbers, levels, dates or durations, and where it holds nothing.
+
+Whatever it holds becomes numbers: levels the codes 0, 1, ..., dates and durations microseconds, a
+missing value nan.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import narwhals as nw
+import numpy as np
+
+from firmlib.tables.checks import as_numpy, check_number, short
+
+__all__: list[str] = []  # nothing here is public
+
+_MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
+_KINDS = {  # by what pandas calls the values of an array of objects
+    **dict.fromkeys(("datetime", "datetime64", "date", "period"), "date"),
+    **dict.fromkeys(("timedelta", "timedelta64", "time"), "duration"),
+    **dict.fromkeys(("floating", "mixed-integer-float", "decimal", "empty", "integer"), "number"),
+    **dict.fromkeys(("string", "bytes"), "nominal"),
+    "boolean": "ordered",
+}
+
+
+class Column(NamedTuple):
+    """The values of a feature as floats, nan where missing, and what they stand for.
+
+    `values` are those of all rows or, if `rows` is given, of these rows; all others are then 0.
+    `kind` is "number", "date", "duration", "ordered" or "nominal". For the last two, value k stands
+    for ``labels[k]``. Integers that floats would merge are "ordered".
+    """
+
+    values: np.ndarray
+    rows: np.ndarray | None = None
+    kind: str = "number"
+    labels: np.ndarray | None = None
+
+    def dense(self, n: int) -> np.ndarray:
+        """Return the values of all `n` rows."""
+        if self.rows is None:
+            return self.values
+        values = np.zeros(n)
+        values[self.rows] = self.values
+        return values
+
+    def take(self, keep: slice | np.ndarray) -> Self:
+        """Return the values of some rows: those that a mask keeps, or a slice."""
+        if self.rows is None:
+            return self._replace(values=self.values[keep])
+        if isinstance(keep, slice):
+            start, stop, _ = keep.indices(sys.maxsize)
+            stay = (self.rows >= start) & (self.rows < stop)
+            return self._replace(values=self.values[stay], rows=self.rows[stay] - start)
+        stay = keep[self.rows]
+        return self._replace(values=self.values[stay], rows=(np.cumsum(keep) - 1)[self.rows[stay]])
+
+    def shown(self, values: np.ndarray) -> np.ndarray:
+        """Return what some values stand for; a missing one is nan, NaT or None."""
+        if self.kind in _MICROSECONDS:
+            return np.round(values).astype(_MICROSECONDS[self.kind])
+        if self.labels is None:
+            return values
+        known, shown = ~np.isnan(values), np.full(len(values), None, object)
+        shown[known] = self.labels[values[known].astype(int)]
+        return shown
+
+    def number(self, name: str, value: Any) -> float:
+        """Return the number of a user's value, which messages `name`; nan if it is no level."""
+        if self.labels is not None and self.labels.dtype.kind in "iu":
+            place = int(np.searchsorted(self.labels, value, side="right")) - 1
+            return place + 0.5 * (place < 0 or self.labels[place] != value)  # between two levels
+        if self.labels is not None:
+            found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
+            return float(found[0]) if found else np.nan
+        if self.kind not in _MICROSECONDS:
+            return check_number(name, value)
+        import pandas as pd
+
+        try:
+            if not isinstance(value, datetime.time):
+                value = pd.Timestamp(value) if self.kind == "date" else pd.Timedelta(value)
+            return float(_of_objects(name, np.array([value], object)).values[0])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
+
+    def nominal(self, n: int) -> Self:
+        """Return the same values as levels without order."""
+        if self.labels is not None:
+            return self._replace(kind="nominal")
+        levels, codes = np.unique(self.dense(n), return_inverse=True)
+        levels = levels[~np.isnan(levels)]
+        whole = self.kind == "number" and np.all((levels % 1 == 0) & (np.abs(levels) < 2**63))
+        labels = as_objects((levels.astype(int) if whole else self.shown(levels)).tolist())
+        values = np.where(codes < len(levels), codes, np.nan)
+        return type(self)(values, None, "nominal", labels)
+
+    def joined(self, name: str, before: Column) -> Self:
+        """Return the same values on the scale of the chunk `before`, with new labels at its end."""
+        if self.rows is None and np.isnan(self.values).all():  # nothing tells the kind
+            return self._replace(kind=before.kind, labels=before.labels)
+        if self.kind != before.kind:
+            raise ValueError(
+                f"{name} holds {before.kind} values in one chunk and {self.kind} values in "
+                "another; expected one kind"
+            )
+        if self.labels is None or before.labels is None or self.labels is before.labels:
+            return self
+        place = {label: k for k, label in enumerate(before.labels.tolist())}
+        new = [label for label in self.labels.tolist() if label not in place]
+        if new and self.kind == "ordered":
+            raise ValueError(
+                f"{name} has the ordered levels {short(list(place))} in one chunk and also "
+                f"{short(new)} in another; expected the same levels in all chunks"
+            )
+        place |= {label: len(place) + k for k, label in enumerate(new)}
+        codes = np.array([*(place[label] for label in self.labels.tolist()), np.nan])
+        values = codes[np.where(np.isnan(self.values), -1, self.values).astype(int)]
+        labels = as_objects(list(place)) if new else before.labels
+        return self._replace(values=values, labels=labels)
+
+
+def as_objects(labels: Sequence) -> np.ndarray:
+    """Return labels as an array of objects, also if they are sequences themselves."""
+    array = np.empty(len(labels), object)
+    array[:] = labels
+    return array
+
+
+_TRUTH = as_objects([False, True])
+
+
+def read(name: str, values: Any, n: int) -> Column:
+    """Return what an array, a list, a tensor or a column of any frame holds, one value per row.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    values : array, list, tensor or series of length n
+    n : int
+
+    Examples
+    --------
+    >>> from firmlib.tables import read
+    >>> read("size", ["S", None, "L"], 3).values
+    array([ 1., nan,  0.])
+    """
+    values = as_numpy(values)
+    if not isinstance(values, np.ndarray):
+        series: Any = nw.from_native(values, series_only=True, pass_through=True)
+        if not isinstance(series, nw.Series):
+            values = _as_array(name, values)
+        elif isinstance(getattr(values, "dtype", None), np.dtype):
+            values = values.to_numpy()
+        else:
+            values = series
+    if len(values.shape) != 1:
+        raise ValueError(f"{name} must have 1 axes, got shape {values.shape}")
+    if len(values) != n:
+        raise ValueError(f"{name} has shape {values.shape}, expected {(n,)}")
+    if isinstance(values, nw.Series):
+        return _of_series(name, values)
+    if not np.ma.is_masked(values):
+        return _of_array(name, np.ma.getdata(values))
+    known = ~np.ma.getmaskarray(values)
+    return _placed(known, _of_array(name, np.ma.getdata(values)[known]))
+
+
+def check_present(name: str, values: np.ndarray) -> None:
+    """Raise if there are missing values."""
+    missing = np.isnan(values)
+    if missing.any():
+        raise ValueError(
+            f"{name} must not be missing, got {missing.sum()} missing values, the first at row "
+            f"{missing.argmax()}; missing='level' makes them one, missing='drop' leaves them out"
+        )
+
+
+def check_no_inf(name: str, values: np.ndarray, rows: slice | np.ndarray = slice(0, None)) -> None:
+    """Raise if there are infinite values, in these `rows` of a table."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise ValueError(
+            f"{name} must be finite or missing, got {infinite.sum()} infinite values, the first "
+            f"{values[row]} at row {rows.start + row if isinstance(rows, slice) else rows[row]}"
+        )
+
+
+def _as_array(name: str, values: Any) -> np.ndarray:
+    """Return one value per row; a list with words as objects, since [1, "a"] becomes words."""
+    try:
+        array = np.asarray(values)
+        words = array.dtype.kind in "US" and isinstance(values, list | tuple)
+        return np.array(values, dtype=object) if words else array
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must hold one value per row, got {type(values).__name__}: {error}"
+        ) from error
+
+
+def _placed(known: np.ndarray, column: Column) -> Column:
+    """Return a column of the known rows as one of all rows."""
+    if len(column.values) == len(known):
+        return column
+    values = np.full(len(known), np.nan)
+    values[known] = column.values
+    return column._replace(values=values)
+
+
+def _of_array(name: str, values: np.ndarray) -> Column:
+    kind = values.dtype.kind
+    if kind in "iu":
+        return _integers(values)
+    if kind == "f":
+        values = np.ascontiguousarray(values, dtype=float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(values.sum())  # faster than looking at each
+        if not finite:
+            check_no_inf(name, values)
+        return Column(values)
+    if kind == "b":
+        return Column(values.astype(float), None, "ordered", _TRUTH)
+    if kind in "mM":
+        kind = "date" if kind == "M" else "duration"
+        moments = values.astype(_MICROSECONDS[kind])
+        return Column(np.where(np.isnat(moments), np.nan, moments.astype(float)), None, kind)
+    if kind not in "OUST":
+        raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
+    import pandas as pd
+
+    values = values.astype(object, copy=False)
+    known = ~pd.isna(values)
+    return _placed(known, _of_objects(name, values[known]))
+
+
+def _integers(values: np.ndarray) -> Column:
+    """Return integers as numbers, or as ordered levels if floats would merge some of them."""
+    numbers = np.ascontiguousarray(values, dtype=float)
+    if np.abs(numbers).max(initial=0.0) < 2**53:
+        return Column(numbers)
+    labels, codes = np.unique(values, return_inverse=True)
+    if len(np.unique(numbers)) == len(labels):
+        return Column(numbers)
+    return Column(codes.astype(float), None, "ordered", labels)
+
+
+def _of_series(name: str, series: nw.Series) -> Column:
+    dtype, native = series.dtype, series.to_native()
+    if dtype.is_integer():
+        known = ~series.is_null().to_numpy().astype(bool)
+        return _placed(known, _of_array(name, series.drop_nulls().to_numpy()))
+    if dtype.is_numeric():
+        return _of_array(name, series.cast(nw.Float64).to_numpy().astype(float))
+    if dtype == nw.Boolean:
+        return Column(series.cast(nw.Float64).to_numpy().astype(float), None, "ordered", _TRUTH)
+    if dtype in (nw.Datetime, nw.Date, nw.Duration):
+        spell = dtype == nw.Duration
+        moments = series.dt.total_microseconds() if spell else series.dt.timestamp("us")
+        return Column(moments.cast(nw.Float64).to_numpy(), None, "duration" if spell else "date")
+    if dtype in (nw.Categorical, nw.Enum):
+        categories: Any = getattr(native, "cat", None)
+        if hasattr(categories, "codes"):  # of pandas
+            codes = categories.codes.to_numpy().astype(float)
+            labels = as_objects(categories.categories.tolist())
+            kind = "ordered" if categories.ordered else "nominal"
+            return Column(np.where(codes < 0, np.nan, codes), None, kind, labels)
+        series = series.cast(nw.String)
+    return _of_array(name, series.to_numpy().astype(object, copy=False))
+
+
+def _of_objects(name: str, values: np.ndarray) -> Column:
+    """Return Python objects, all of one kind and none missing."""
+    import pandas as pd
+
+    called = pd.api.types.infer_dtype(values, skipna=False)
+    kind, some = _KINDS.get(called), values
+    if kind is None:
+        first = values[0]
+        other = next((v for v in values if type(v) is not type(first)), first)
+        raise ValueError(
+            f"{name} holds values such as {first!r} ({type(first).__name__}) and {other!r} "
+            f"({type(other).__name__}); expected numbers, words, dates or truth values, of one kind"
+        )
+    if called == "integer":
+        small = all(-(2**63) <= v < 2**63 for v in values)
+        return _integers(values.astype(np.int64) if small else values)
+    if kind == "nominal":
+        codes, labels = pd.factorize(values, sort=True)
+        return Column(codes.astype(float), None, kind, as_objects(labels.tolist()))
+    if called == "time":
+        start = datetime.datetime.min
+        since = [datetime.datetime.combine(start.date(), t) - start for t in values]
+        some = np.array(since, "timedelta64[us]")
+    elif kind == "duration":
+        some = pd.to_timedelta(values).to_numpy()
+    elif kind == "date":
+        dates: Any = pd.PeriodIndex(values).to_timestamp() if called == "period" else values
+        some = pd.to_datetime(dates, utc=True).tz_localize(None).to_numpy()
+    else:
+        some = values.astype(bool if kind == "ordered" else float)
+    return _of_array(name, some)
