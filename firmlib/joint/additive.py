@@ -67,7 +67,9 @@ class Curve(NamedTuple):
         """How much of its own score each row (of weight 1) gets back, beyond the mean's."""
         I, part = self.inverse, self.part
         both = 2 * part * (1 - part) * I[self.left, self.right]
-        return (1 - part) ** 2 * I[self.left, self.left] + both + part**2 * I[self.right, self.right]
+        return (
+            (1 - part) ** 2 * I[self.left, self.left] + both + part**2 * I[self.right, self.right]
+        )
 
     def fit(self, we: np.ndarray) -> np.ndarray:
         """Return the curve that fits e best, in the rows."""
@@ -105,6 +107,7 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
         return r, Unexplained(0.0, 0.0)
     each = n / len(columns)  # rows to fit a curve to
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
+    most = n if rows.population else most
     curves = [Curve.of(column, w, most) for column in columns]
     e, last, now = r.copy(), total, total
     for _ in range(SWEEPS):

@@ -25,19 +25,23 @@ from firmlib.tables.columns import Column
 
 MIN_ROWS, FEW_ROWS = 100, 1000
 ROWS_PER_CELL = 10
+STILL_LEARNING = 0.05  # a gain to mention
 MOST_CELLS = 1000
 FEW_LEVELS = 12  # of a column of numbers in cells
 BOLD = np.sqrt(2)  # under no effect rows of two folds err together: each is in the other's model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Learned(Estimate):
-    """An estimate from models, with `gain` (m,): the share of V that doubling the rows added.
-
-    It is 0 for cells; a large gain says that with more rows V would be larger.
-    """
+    """An estimate from models, with `gain` (m,): the share of V that doubling the rows added."""
 
     gain: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Say which features would have a larger V with more rows."""
+        pairs = zip(names, self.gain, strict=True)
+        some = [f"{name} (by {100 * gain:.0f} %)" for name, gain in pairs if gain > STILL_LEARNING]
+        return (f"with twice the rows, V would still grow for {', '.join(some)}",) if some else ()
 
 
 def group(

@@ -8,12 +8,12 @@ import numpy as np
 
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
+from firmlib.estimation.scan import scan
 from firmlib.features.reading import Pairs, _two_values
 from firmlib.joint.additive import Unexplained
-from firmlib.joint.cells import contrast, sum_up
+from firmlib.joint.cells import contrast
 from firmlib.joint.interactions import interactions
 from firmlib.tables.checks import check_memory
-from firmlib.tables.columns import Column
 from firmlib.tables.table import Table
 
 _BYTES = 2**26  # of sums that are looked at together
@@ -35,7 +35,7 @@ def pairs(
     if rows.unit is None:
         found = binary_pairs(rows, np.column_stack([x[rows.keep] for x in codes]), pairs.kind)
     else:  # squares of sums over units are not sums of squares over rows
-        found = Estimate.concatenate([_one(rows, f.of(table)) for f in pairs.features(table)])
+        found = scan(pairs.features(table), table, rows)[0]
     places = list(combinations(range(len(parts)), 2))
     if pairs.kind == "xor":
         return found, [f"{labels[j]} ⊕ {labels[k]}" for j, k in places], None
@@ -46,13 +46,6 @@ def pairs(
         for b in values[k]
     ]
     return found, names, None
-
-
-def _one(rows: Rows, column: Column) -> Estimate:
-    """Estimate a feature of two values or missing."""
-    f = column.take(rows.keep).dense(rows.n)
-    cell = np.where(np.isnan(f), 2, f).astype(int)
-    return contrast(sum_up(rows, rows.r, cell, 3), exact=rows.population)
 
 
 def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:

@@ -76,9 +76,7 @@ class Rules:
                 i, j = np.nonzero(new & (worst < Q))
                 found = np.full((len(i), order), -1)
                 found[:, :depth], found[:, depth] = some[i], j
-                values, rules = self._kept(
-                    np.append(values, Q[i, j]), np.vstack([rules, found]), n
-                )
+                values, rules = self._kept(np.append(values, Q[i, j]), np.vstack([rules, found]), n)
                 worst = values[-1] if len(values) == n else 0.0
                 i, j = np.nonzero(new & (worst < bound))
                 grown.append(np.column_stack([some[i], j]))
@@ -89,9 +87,7 @@ class Rules:
             sets, bounds = sets[ranked], bounds[ranked]
         return [tuple(int(i) for i in rule if i >= 0) for rule in rules]
 
-    def _kept(
-        self, values: np.ndarray, rules: np.ndarray, n: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _kept(self, values: np.ndarray, rules: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best rule of each set of families, at most n."""
         ranked = np.argsort(-values, kind="stable")
         values, rules = values[ranked], rules[ranked]
