@@ -51,7 +51,7 @@ class Axes:
 
     start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
     at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
-    merged at all. share (d,): of the rows, how many are independent.
+    merged at all. share (d,): of the rows, how many have a value and are independent.
     """
 
     start: np.ndarray
@@ -164,12 +164,13 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many rows of columns (d, n) are independent: those that differ in unit or value."""
+    """Return how many rows with a value columns (d, n) have; of one unit, each value counts once."""
+    known = ~np.isnan(F)
     if unit is None:
-        return np.full(len(F), F.shape[1])
+        return known.sum(axis=1)
     units = np.unique(unit, return_inverse=True)[1]
-    codes = (np.unique(f, return_inverse=True)[1] for f in F)
-    return np.array([len(np.unique(code * len(unit) + units)) for code in codes])
+    codes = (np.unique(f, return_inverse=True)[1] * len(unit) + units for f in F)
+    return np.array([len(np.unique(code[k])) for code, k in zip(codes, known, strict=True)])
 
 
 def spacing(levels: Any) -> Any:
