@@ -287,7 +287,9 @@ def _given(
     columns = [_columns(f, table, sample) for f in found]
     known_columns = _taken([table.column(g) for g in known], sample)
     estimate = joint.given(sample, columns, known_columns, [f.name for f in found])
-    kinds = ["group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)]
+    kinds = [
+        "group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)
+    ]
     sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
     return estimate, sources
 

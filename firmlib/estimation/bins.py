@@ -71,7 +71,9 @@ class Axes:
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         K = int(np.log2(self.slots))
-        return np.where(self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)).astype(int)
+        return np.where(
+            self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)
+        ).astype(int)
 
     @classmethod
     def of(

@@ -28,7 +28,9 @@ class Line:
         known = ~np.isnan(f)
         w = np.ones(len(f)) if each[0] is None else each[0]
         wr, w, f, fold = (a[known] for a in (each[1], w, (f - self.centre) / self.unit, fold))  # type: ignore[index]
-        self.missing += float(known.size - known.sum() if each[0] is None else each[0][~known].sum())
+        self.missing += float(
+            known.size - known.sum() if each[0] is None else each[0][~known].sum()
+        )
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
 

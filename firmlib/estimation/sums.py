@@ -165,7 +165,10 @@ class Numbers:
         """Give new levels of a column slots while there are any; then slots are shared."""
         start, exact, Q = self.axes.start.copy(), self.axes.exact.copy(), self.axes.slots
         old = np.unique(start[j][np.isfinite(start[j])])
-        levels, at = np.union1d(old, values[: Q - len(old)]), start[j].searchsorted(old, "right") - 1
+        levels, at = (
+            np.union1d(old, values[: Q - len(old)]),
+            start[j].searchsorted(old, "right") - 1,
+        )
         exact[j] = len(old) + len(values) <= Q
         start[j] = spaced(levels[None], np.ones((1, len(levels)), bool), Q, self.axes.nested)[0]
         moved = np.zeros_like(self.sums[:, :, j])
@@ -300,9 +303,7 @@ def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
     return slice(0, n)
 
 
-def sparse_numbers(
-    part: Any, each: Parts, fold: np.ndarray
-) -> tuple[np.ndarray, Numbers]:
+def sparse_numbers(part: Any, each: Parts, fold: np.ndarray) -> tuple[np.ndarray, Numbers]:
     """Return which columns of a CSC matrix have few levels, and their sums.
 
     Only stored values are looked at; zeros get what these leave of the sums of all rows.
