@@ -159,7 +159,7 @@ def unexplained(
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
     >>> firmlib.unexplained(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
-    50 % ± 1 of the score's variance is in no sum of single columns
+    49 % ± 1 of the score's variance is in no sum of single columns
     """
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
