@@ -39,7 +39,7 @@ def taken(X, rows):
 
 WAYS = {
     "firm": firm,
-    "slope": lambda s, X, **o: firm(s, X, method="slope", **o),
+    "slope": lambda s, X, **o: firm(s, X, method="slope", **{"missing": "drop"} | o),
     "bins": lambda s, X, **o: firm(s, X, n_bins=4, **o),
     "population": lambda s, X, **o: firm(s, X, rows="population", **o),
     "stream": stream,
@@ -113,16 +113,16 @@ def same(a, b, factor=1.0, errors=1.0, V=1e-9, direction=1):
         clear = np.abs(b.variance) * factor**2 > 1e-6 * unit
         np.testing.assert_array_equal(a.direction[clear], direction * b.direction[clear])
         close(a.standardized[clear], b.standardized[clear], 1e-6)
-    strong = b.importances > 3 * b.standard_error
+    strong = (b.importances > 3 * b.standard_error) & (b.standard_error > 1e-9 * b.importances)
     ratio = a.standard_error[strong] / (b.standard_error[strong] * factor)
     if errors != 1:
         assert ((1 / errors < ratio) & (ratio < errors)).all(), ratio
         return
     close(ratio, np.ones(len(ratio)), 1e-6)
     close(a.pvalues, b.pvalues, 1e-5, 1e-12)
+    unit = np.nanmax(np.append(b.ci_high * factor, 0)) ** 2
     for end in ("ci_low", "ci_high"):  # roots of what may be 0 but for rounding
-        x, y = getattr(a, end), getattr(b, end) * factor
-        close(x**2, y**2, 1e-5, 1e-7 * np.nanmax(np.abs(b.ci_high * factor), initial=0) ** 2)
+        close(getattr(a, end) ** 2, (getattr(b, end) * factor) ** 2, 1e-5, 1e-7 * unit)
 
 
 def close(a, b, rtol, atol=0.0):
