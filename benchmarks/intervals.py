@@ -593,7 +593,7 @@ def with_null_pairs(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{"null pair": both})
 
 
-KEYS = ["population", "n", "kind", "feature"]
+KEYS = ["population", "n", "kind", "feature", "repeats"]
 
 
 def summaries(table: pd.DataFrame, against: pd.DataFrame | None) -> pd.DataFrame:
@@ -651,6 +651,8 @@ if __name__ == "__main__":
             sofar.to_csv(arguments.csv, index=False, float_format="%.6g")
     table = pd.concat(tables, ignore_index=True)
     before = pd.read_csv(arguments.against) if arguments.against else None
+    if before is not None and not len(table[KEYS].merge(before[KEYS])):
+        raise SystemExit(f"{arguments.against} has no population with the same n and repeats")
     print(summaries(table, before).round(3).to_string())
     if before is not None:
         print(worst(table, before).round(3).to_string(index=False))
