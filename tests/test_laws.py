@@ -327,6 +327,7 @@ def test_levels_may_have_any_labels(way):
         pd.DataFrame({"l": 3 - code[:, 0], "g": (7 * code[:, 1] + 1) % 3}),
         pd.DataFrame({"l": labels[0][code[:, 0]], "g": labels[1][code[:, 1]]}),
     ]
+    frames = [frame.assign(number=np.nan_to_num(X[:, 0])) for frame in frames]
     found = [WAYS[way](s, frame, sample_weight=w, categorical=["l", "g"]) for frame in frames]
     for result in found[1:]:
         same(result, found[0], V=1e-8)
