@@ -11,73 +11,53 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
-    from firmlib.by_class import FirmByClass, firm_by_class
-    from firmlib.comparison import compare
-    from firmlib.discovery import SearchResult, search
-    from firmlib.display import ConditionalScoreDisplay, FirmDisplay, plot_by_class, plot_curves
-    from firmlib.display_discovery import plot_interactions
-    from firmlib.measure import conditional_expected_score, firm
-    from firmlib.refits import stability
-    from firmlib.result import ConditionalScore, FirmResult
+    from firmlib.display import (
+        ConditionalScoreDisplay,
+        FirmDisplay,
+        plot_by_class,
+        plot_curves,
+        plot_interactions,
+    )
+    from firmlib.joint.additive import Unexplained, unexplained
+    from firmlib.joint.search import SearchResult, search
+    from firmlib.joint.stability import stability
+    from firmlib.measure import FirmByClass, conditional_expected_score, firm, firm_by_class
+    from firmlib.result import ConditionalScore, FirmResult, compare
     from firmlib.streaming import StreamingFirm
 
 __version__ = "0.2.0.dev0"
 
-__all__ = [
-    "ConditionalScore",
-    "ConditionalScoreDisplay",
-    "FirmByClass",
-    "FirmDisplay",
-    "FirmResult",
-    "SearchResult",
-    "StreamingFirm",
-    "binary",
-    "compare",
-    "conditional_expected_score",
-    "datasets",
-    "expansion",
-    "features",
-    "firm",
-    "firm_by_class",
-    "normal",
-    "plot_by_class",
-    "plot_curves",
-    "plot_interactions",
-    "scores",
-    "search",
-    "stability",
-    "strings",
-]
-
 _HOMES = {
     "ConditionalScore": "result",
     "ConditionalScoreDisplay": "display",
-    "FirmByClass": "by_class",
+    "FirmByClass": "measure",
     "FirmDisplay": "display",
     "FirmResult": "result",
-    "SearchResult": "discovery",
+    "SearchResult": "joint.search",
     "StreamingFirm": "streaming",
-    "compare": "comparison",
+    "Unexplained": "joint.additive",
+    "compare": "result",
     "conditional_expected_score": "measure",
     "firm": "measure",
-    "firm_by_class": "by_class",
+    "firm_by_class": "measure",
     "plot_by_class": "display",
     "plot_curves": "display",
-    "plot_interactions": "display_discovery",
-    "search": "discovery",
-    "stability": "refits",
+    "plot_interactions": "display",
+    "search": "joint.search",
+    "stability": "joint.stability",
+    "unexplained": "joint.additive",
 }
+_MODULES = ("binary", "datasets", "expansion", "features", "normal", "scores", "strings")
+
+__all__ = [*_HOMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: few need all of them."""
-    if name in _HOMES:
-        value = getattr(import_module(f"firmlib.{_HOMES[name]}"), name)
-    elif name in __all__:
-        value = import_module(f"firmlib.{name}")
-    else:
+    """Import a public name when it is first asked for: few users need all of them."""
+    if name not in __all__:
         raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
-    globals()[name] = value
+    module = import_module(f"firmlib.{_HOMES.get(name, name)}")
+    globals()[name] = value = getattr(module, name) if name in _HOMES else module
     return value
 
 

@@ -1,42 +1,34 @@
-"""How a curve q_f is drawn: as a line, as levels, with what is missing; and in which colours."""
-
-from __future__ import annotations
+"""What the pictures share: colours, names, and how the points of a curve q_f are drawn."""
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from firmlib._columns import as_objects
 from firmlib.result import ConditionalScore
 
 try:
     import matplotlib.dates as mdates
 except ImportError as error:
     raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-# Okabe and Ito's colours, told apart by colour-blind readers too.
+# The colours of Okabe and Ito, which colour-blind readers can tell apart.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
 
-_LEVELS = 12  # of a category that are drawn; the rarer ones are one
-_LETTERS = 20  # that fit side by side below a panel
-_SEEN = 10  # rows from which one of these has a small point of its own
+_POINTS = 60  # of a curve; neighbouring bins are pooled
+_LEVELS = 12  # of a category; the rarer ones are pooled
+_LETTERS = 14  # of a level
 
 
-def plain(name: object) -> str:
-    """Return a name as text in which matplotlib sees no formula between two "$"."""
-    return str(name).replace("$", r"\$")
+def shortened(names: Iterable[object], letters: int = 10**6) -> list[str]:
+    """Return names of at most this length, cut in the middle if they stay distinct.
 
-
-def shortened(names: Iterable[object], letters: int) -> list[str]:
-    """Return names of at most so many letters, if these stay apart.
-
-    Of longer ones the beginning and the end stay, or the beginning and where they begin to differ.
+    A "$" is escaped, so that matplotlib finds no formula.
     """
     texts = [str(name) for name in names]
     part = letters // 3
@@ -45,107 +37,101 @@ def shortened(names: Iterable[object], letters: int) -> list[str]:
         start = letters - part - 1
         short = [t if len(t) <= letters else f"{t[:start]}…{t[rest]}" for t in texts]
         if len(set(short)) == len(set(texts)):
-            return short
-    return texts
+            return [name.replace("$", r"\$") for name in short]
+    return [name.replace("$", r"\$") for name in texts]
 
 
-def numbers(t: np.ndarray) -> np.ndarray:
-    """Return where on an axis values lie; dates in matplotlib's days, durations in hours."""
-    if t.dtype.kind == "M":
-        return np.asarray(mdates.date2num(t), dtype=float)
-    return t / np.timedelta64(1, "h") if t.dtype.kind == "m" else t
+def legend(where: Any, marks: dict[str, Any], **place: Any) -> None:
+    """Explain `marks` in a figure or axes."""
+    where.legend([*marks.values()], [*marks], fontsize="small", frameon=False, **place)
 
 
-def part(curve: ConditionalScore, where: np.ndarray) -> ConditionalScore:
-    """Return some of the points of a curve."""
-    names = ("t", "q", "p", "n", "standard_error")
-    return replace(curve, **{name: getattr(curve, name)[where] for name in names})
+def curve_legend(figure: Any, *others: Any) -> None:
+    """Explain below a figure the marks of its curves, after the artists in `others`."""
+    marks = {artist.get_label(): artist for artist in others} | {
+        "expected score ± 2 standard errors": Line2D([], [], color=RED, marker="."),
+        "mean score": Line2D([], [], color=ORANGE),
+        "mean ± importance $Q_f$": Patch(color=ORANGE, alpha=0.25, linewidth=0),
+        "share of rows": Patch(color=GREY, alpha=0.6, linewidth=0),
+    }
+    if any(ax.get_title("right").startswith("missing") for ax in figure.axes):
+        marks["missing values"] = Line2D([], [], color=PURPLE, marker="D", ls="")
+    columns = 2 if figure.get_figwidth() < 6 else 3
+    legend(figure, marks, loc="outside lower center", ncols=columns)
 
 
-def _merged(curve: ConditionalScore, group: np.ndarray, t: np.ndarray) -> ConditionalScore:
-    """Return a curve whose points are means over those of a group."""
-    n, p = np.bincount(group, curve.n), np.bincount(group, curve.p)
-    q = np.bincount(group, curve.n * curve.q) / n
-    error = np.sqrt(np.bincount(group, (curve.n * curve.standard_error) ** 2)) / n
-    return replace(curve, t=t, q=q, p=p, n=n, standard_error=error)
+def points(curve: ConditionalScore) -> tuple[pd.DataFrame, list[str]]:
+    """Return x, q, error and share of rows of the points that are drawn, and names of levels.
 
-
-def pooled(curve: ConditionalScore, points: int) -> ConditionalScore:
-    """Return a curve of about so many points, each of as many rows."""
-    if len(curve.t) <= points or curve.kind == "ordered":
-        return curve
-    share = np.cumsum(curve.p) - curve.p / 2
-    _, group = np.unique((points * share / curve.p.sum()).astype(int), return_inverse=True)
-    numbers = curve.t.astype(float)
-    t = np.bincount(group, curve.n * numbers) / np.bincount(group, curve.n)
-    return _merged(curve, group, t.astype(curve.t.dtype))
-
-
-def draw_line(ax: Axes, curve: ConditionalScore) -> float:
-    """Draw values that have an order and a distance; return where the axis ends."""
-    if not len(curve.t):
-        return 0.0
-    x, q, error = numbers(curve.t), curve.q, curve.standard_error
+    Neighbouring bins are pooled, and so are rare levels. Levels that are numbers keep their order;
+    other nominal levels are sorted by q.
+    """
+    parts = (curve.t, curve.q, curve.standard_error, curve.p)
+    t, q, error, p = (values[~pd.isna(curve.t)] for values in parts)
+    group, levels = np.arange(len(t)), []
+    if curve.kind == "nominal":
+        numbers = all(isinstance(level, int | float | np.number) for level in t)
+        order = np.argsort(t if numbers else q, kind="stable")
+        rare = np.argsort(np.argsort(-p, kind="stable")) >= _LEVELS - (len(t) > _LEVELS)
+        common = order[~rare[order]]
+        group[common], group[rare] = np.arange(len(common)), len(common)
+        levels = shortened(t[common], _LETTERS)
+        levels += [f"{rare.sum()} rarer"] if rare.any() else []
+    elif curve.kind == "ordered":
+        levels = shortened(t, _LETTERS)
+    elif len(t) > _POINTS:
+        group = np.unique((_POINTS * (np.cumsum(p) - p / 2)).astype(int), return_inverse=True)[1]
+    x: Any = group if levels else t
     if curve.kind == "date":
-        ax.xaxis_date()
-        locator = mdates.AutoDateLocator(maxticks=5)
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
-    if curve.method == "discrete":
+        x = np.asarray(mdates.date2num(t))
+    elif curve.kind == "duration":
+        x = t / np.timedelta64(1, "h")
+    share = np.bincount(group, p)
+    pooled = {
+        "x": np.bincount(group, p * x.astype(float)) / share,
+        "q": np.bincount(group, p * q) / share,
+        "error": np.sqrt(np.bincount(group, (p * error) ** 2)) / share,
+    }
+    return pd.DataFrame(pooled | {"p": share}), levels
+
+
+def draw_points(ax: Axes, table: pd.DataFrame, levels: list[str]) -> None:
+    """Draw points of levels or a line of numbers, above the share of rows or its density."""
+    x, q, error, p = table.to_numpy().T
+    few = bool(levels) or len(x) < _POINTS / 2
+    if few:
         ax.errorbar(x, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
-        ax.plot(x, q, color=RED, linewidth=0.8, alpha=0.5)
     else:
         ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
-        ax.plot(x, q, color=RED, linewidth=1.2)
-    return float(x[-1] + 0.12 * (x[-1] - x[0] or 1))
+    if levels:
+        step = -(-len(levels) // _LEVELS)
+        crowded: Any = {"rotation": 90, "fontsize": "small"}
+        crowded = crowded if len("  ".join(levels)) > 20 else {}
+        ax.set_xticks(x[::step], levels[::step], **crowded)
+    else:
+        ax.plot(x, q, color=RED, linewidth=1)
+    data = ax.dataLim  # axes that share a scale make room only once
+    ax.set_ylim(bottom=min(ax.get_ylim()[0], data.y0 - 0.3 * data.height))
+    width = np.gradient(x) if len(x) > 1 else np.ones(1)
+    height = 0.15 * (p / width) / (p / width).max()
+    grey: Any = {"transform": ax.get_xaxis_transform(), "color": GREY, "alpha": 0.6, "linewidth": 0}
+    if few:
+        ax.bar(x, height, 0.6 * width.min(), **grey)
+    else:
+        ax.fill_between(x, height, step="mid", **grey)
 
 
-def frequent(curve: ConditionalScore) -> tuple[ConditionalScore, ConditionalScore]:
-    """Return the levels in the order of q, the rarest as one, and those that are in that one."""
-    order = np.argsort(-curve.n, kind="stable")
-    rare = curve
-    if len(order) > _LEVELS:
-        group = np.minimum(np.argsort(order), _LEVELS - 1)
-        rare = part(curve, group == _LEVELS - 1)
-        levels = as_objects([*curve.t[order[: _LEVELS - 1]], f"{len(rare.t)} rarer"])
-        curve = _merged(curve, group, levels)
-    return part(curve, np.argsort(curve.q, kind="stable")), rare
+def draw_missing(ax: Axes, x: float, curve: ConditionalScore) -> None:
+    """Draw the missing value, if there is one, at x, and write its share above the panel."""
+    for i in np.flatnonzero(pd.isna(curve.t)):
+        style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "elinewidth": 1}
+        ax.errorbar(x, curve.q[i], 2 * curve.standard_error[i], **style)
+        share = f"{curve.p[i]:.0%}" if curve.p[i] >= 0.005 else "< 1%"
+        ax.set_title(f"missing: {share}", fontsize="small", color=PURPLE, loc="right")
 
 
-def draw_levels(ax: Axes, curve: ConditionalScore) -> float:
-    """Draw levels as points with intervals, those without order from the lowest to the highest."""
-    rare, drawn = curve, curve
-    if curve.kind == "nominal":
-        drawn, rare = frequent(curve)
-    labels = [str(t) for t in drawn.t]
-    x = np.arange(len(labels))
-    if rare is not curve:
-        q = rare.q[rare.n >= _SEEN]
-        place = np.full(len(q), labels.index(f"{len(rare.t)} rarer"))
-        ax.scatter(place, q, s=4, color=RED, alpha=0.3, linewidth=0)
-    ax.errorbar(x, drawn.q, 2 * drawn.standard_error, color=RED, fmt="none", elinewidth=1)
-    ax.scatter(x, drawn.q, s=5 + 30 * drawn.p / max(drawn.p.max(), 1e-9), color=RED, zorder=3)
-    short = [plain(label) for label in shortened(labels, 14)]
-    many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
-    crowded = len("  ".join(short)) > _LETTERS
-    ax.set_xticks(x, short, **(many if crowded else {}))
-    ax.margins(x=0.1)
-    return len(x) + 0.3
-
-
-def draw_missing(ax: Axes, curve: ConditionalScore, x: float) -> None:
-    """Draw the missing values beyond the end of the axis."""
-    ax.errorbar(
-        x, curve.q, 2 * curve.standard_error, color=PURPLE, fmt="D", markersize=4, elinewidth=1
-    )
-    share = f"{curve.p[0]:.0%}" if curve.p[0] >= 0.005 else "< 1%"
-    ax.annotate(
-        f"missing\n{share}",
-        (x, float(curve.q[0] - 2 * curve.standard_error[0])),
-        xytext=(0, -5),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize="x-small",
-        color=PURPLE,
-    )
+def show_dates(ax: Axes) -> None:
+    """Label the x axis with few dates, which do not overlap."""
+    locator = mdates.AutoDateLocator(minticks=2, maxticks=5)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_confidence_level
-from firmlib._curves import ConditionalScore, Curves
-from firmlib._data import Data, describe
-from firmlib._paired import Kept
-from firmlib._resolve import check_given, check_names, resolve
-from firmlib._sources import is_source
-from firmlib.features import Pairs, Place
-from firmlib.result import FirmResult, make_result
-from firmlib.scores import Score
-from firmlib.streaming import StreamingFirm
+from firmlib import joint
+from firmlib.estimation.jackknife import Estimate
+from firmlib.estimation.rows import Rows, rows_of
+from firmlib.estimation.scan import scan
+from firmlib.estimation.sums import Source, fold_totals, total_variance
+from firmlib.features import (
+    Feature,
+    Group,
+    Pairs,
+    Place,
+    check_given,
+    check_names,
+    exclude,
+    resolve,
+)
+from firmlib.result import ConditionalScore, FirmResult
+from firmlib.scores import Response, Score, respond, respond_all
+from firmlib.tables.checks import (
+    check_confidence_level,
+    check_integer,
+    check_n_bins,
+    check_option,
+    short,
+)
+from firmlib.tables.columns import Column
+from firmlib.tables.sources import is_source
+from firmlib.tables.table import Table
 
-_FIRST_ROWS = 100_000  # that the bins of a source are found from
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
-__all__ = ["conditional_expected_score", "firm"]
+__all__ = ["FirmByClass", "conditional_expected_score", "firm", "firm_by_class"]
+
+METHODS, ROWS, MISSING = ("auto", "slope"), ("sample", "population"), ("level", "drop", "raise")
 
 
 def firm(
@@ -29,105 +50,69 @@ def firm(
     X: Any,
     features: Any = None,
     *,
-    method: str = "auto",
-    rows: str = "auto",
-    response_method: str = "auto",
-    target: Any = None,
-    n_bins: int | str = "auto",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = None,
+    given: Place | Sequence[Place] | None = None,
     categorical: Sequence[Place] | None = None,
     missing: str = "level",
-    weight_type: str = "auto",
-    groups: ArrayLike | None = None,
-    given: Place | Sequence[Place] | None = None,
+    rows: str = "sample",
+    method: str = "auto",
+    n_bins: int | str = "auto",
+    response_method: str = "auto",
+    target: Any = None,
     feature_names: Sequence[str] | None = None,
-    standardize: bool = False,
     confidence_level: float = 0.95,
-    keep: bool = True,
-    n_jobs: int | None = None,
 ) -> FirmResult:
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
 
     How far, in units of the score, does the expected score move with the feature? Nothing is
-    refitted or permuted: one pass of predictions serves all features, and a feature that moves
-    together with those the model uses has its share of their effect.
+    refitted or permuted: one pass of predictions serves all features, and a feature that is
+    correlated with those the model uses shares their effect.
 
     Parameters
     ----------
-    score : fitted estimator, callable X -> (n,), or array of shape (n,)
-        The score s; see `firmlib.scores.as_score`. Labels count as scores. They differ by
-        1e-30 to 1e30 (of a population 1e-150 to 1e150), or not at all.
+    score : fitted estimator, callable X -> (n,), array of shape (n,), or torch module
+        The score s; see `firmlib.scores.as_score`. Labels count as scores.
     X : array, sparse matrix or data frame of shape (n, d)
-        Rows from the distribution of the inputs, of numbers, categories and dates. The model gets
-        them as they are. Also a dask array or data frame, a polars LazyFrame, a `pyarrow.dataset`
-        or a path of Parquet files, in one pass by `StreamingFirm`, which see.
+        Rows from the distribution of the inputs: numbers, categories, dates. The model gets them as
+        they are. A dask collection, a polars LazyFrame, a `pyarrow.dataset` or a path of Parquet
+        files is read in one pass, by `StreamingFirm`.
     features : columns, callables, dict or table, default None
-        Strings and integers are columns; a callable X -> (n,), such as those of
-        `firmlib.features`, is a feature; a dict names features, and a list of columns in it is a
-        group, ``{"size": ["radius", "area"]}``, with the importance sd of E[s | all of them];
-        ready values come as a table (n, m), or as arrays under a name in a dict.
-        `firmlib.features.Pairs` stands for all pairs. None means all columns. Features need not
-        be known to the model.
-    method : {"auto", "discrete", "binned", "slope"}, default "auto"
-        "discrete" takes the mean score on each level of the feature, "binned" in about sqrt(n)
-        bins of equal frequency (finer at the ends) that never split ties. "auto" is "discrete"
-        where a feature has at most about sqrt(n) levels and "binned" elsewhere. "slope" is the
-        paper's linear regression: the slope of s on f times sd(f), and no more than the linear
-        part of Q_f.
-    rows : {"auto", "sample", "population"}, default "auto"
-        What the rows are. As a "sample" they stand for a larger population: the variance of the
-        means overstates that of q_f, and is corrected (by a U-statistic). As a "population" the
-        rows *are* the distribution (a truth table, all sequences, a product grid) and the
-        variance of the means is Q_f^2 itself; weights are probabilities, up to scale. "auto" is
-        "sample".
-    response_method : str, default "auto"
-        What an estimator is asked; see `firmlib.scores.as_score`.
-    target : label or column, default None
-        The class or output that is meant; see `firmlib.scores.as_score`.
-    n_bins : int or "auto", default "auto"
-        Number of bins, and the largest number of levels that "auto" calls discrete.
-    sample_weight : array of shape (n,), default None
-        By default all are 1; see `weight_type`. In a row with weight 0 features may hold
-        anything; its score must be a number all the same.
-    categorical : list of columns, default None
-        Columns whose numbers are names of levels, such as codes; words and the categories of a
-        frame are levels anyway. Every level is a bin, and a category without order has no
-        direction: its importance is not negative.
-    missing : {"level", "drop", "raise"}, default "level"
-        What becomes of missing values (nan, None, NA, null, NaT) of a feature: a level of its
-        own, apart from all others; or each feature is looked at in the rows that have it, which
-        asks another question; or an error. Missing scores are always one, and so are infinite
-        values.
-    weight_type : {"auto", "count", "sampling"}, default "auto"
-        What weights mean in a sample. As a "count", a weight k is the same as the row k times:
-        exactly, but for bins of fewer than 2048 rows that stand for more and of rows in `groups`,
-        which come out otherwise, and for several columns in one model (a group of columns, more
-        than two `given`), which sees a row once, with its weight.
-        As those of "sampling" (survey, inverse probability) they say how much of the population
-        a row stands for, their scale does not matter, and pairs of rows are compared, not pairs
-        of counts. "auto" is "count" where all are whole numbers below 2^53; the result records it.
-    groups : array of shape (n,), default None
-        The unit (patient, day, gene) that each row belongs to, by any label but a missing one; by
-        default every row is one. Errors and tests then count units, and pairs of rows of one unit
-        are not used, nor are pairs of those copies of a row that its weight counts.
+        Names and positions are columns; a callable X -> (n,), such as those of `firmlib.features`,
+        is a feature; a dict names features, and a list of columns in it is a group with the
+        importance sd of E[s | all of them]; ready values come as a table (n, m) or as arrays in a
+        dict. `features.Pairs` stands for all pairs, `features.exclude` for all other columns. None
+        means all columns. The model need not use them.
+    sample_weight : array of shape (n,) or column, default None
+        Survey weights: how much of the population a row stands for. Their scale does not matter.
+        For counts, repeat the rows with `numpy.repeat`.
+    groups : array of shape (n,) or column, default None
+        The unit (patient, day, gene) of each row. Errors then count units, and pairs of rows of one
+        unit are not used.
     given : column or list of columns, default None
-        What is known already. Importances then say what a feature adds: the sd of what the
-        expected score still moves with f once these columns are known,
-        sqrt(E Var(E[s | f, g] | g)) = sqrt(V_{f,g} - V_g). One or two columns are put into cells;
-        more, groups of columns, and `groups` of rows are learnt, cross-fitted. By default all
-        other columns are the features. Such a result has no curves.
+        What is known already. Importances then say what a feature adds: how much the expected score
+        still varies with f (as a standard deviation) once these columns are known,
+        sqrt(E Var(E[s | f, g] | g)). It is learnt by cross-fitting; there are no curves.
+    categorical : list of columns, default None
+        Columns whose numbers are names of nominal levels. Words and categories are levels anyway.
+    missing : {"level", "drop", "raise"}, default "level"
+        Missing values of a feature are a level of their own; or each feature uses the rows that
+        have it; or they raise an error. Missing scores and infinite values always raise an error.
+    rows : {"sample", "population"}, default "sample"
+        A sample stands for a larger population: the noise of the conditional means is subtracted
+        (by a U-statistic). As a "population" the rows *are* the distribution, such as a truth
+        table: every value is a bin, and weights are probabilities up to scale.
+    method : {"auto", "slope"}, default "auto"
+        "auto" takes the mean score of each level or, of numbers with many values, in nested bins
+        by rank, about sqrt(n) and finer ones in so far as they stand out. "slope" is the paper's
+        linear regression, |slope| sd(f): the linear part of Q_f, in rows where f is known.
+    n_bins : int or "auto", default "auto"
+        This many bins of equal rank, and no finer ones.
+    response_method, target : default "auto", None
+        What an estimator is asked, for which class or output; see `firmlib.scores.as_score`.
     feature_names : sequence of str, default None
         Names to use instead; pairs keep theirs.
-    standardize : bool, default False
-        Divide the score by its standard deviation first; errors and intervals know that it is
-        estimated. Those of groups of columns do not, and are too wide where these explain nearly
-        all of the score, which also covers what their models miss.
     confidence_level : float, default 0.95
-        Of the intervals, above 0 and below 1.
-    keep : bool, default True
-        Whether the result keeps X (not a copy) and the scores, which `compare` and `ranks` need.
-    n_jobs : int, default None
-        Threads over the features, one by default; the answer does not depend on it.
 
     Returns
     -------
@@ -140,25 +125,19 @@ def firm(
 
     Examples
     --------
-    The model reads x0 alone; x1 is its noisy copy and x2 has nothing to do with it.
+    The model uses only x0; x1 is its noisy copy and x2 has nothing to do with it.
 
     >>> import firmlib
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(2000, 3))
     >>> X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
     >>> result = firmlib.firm(lambda X: 2 * X[:, 0], X)
-    >>> result.to_frame()[["ci_low", "importance", "ci_high", "pvalue"]].round(2)
+    >>> result.to_frame()[["ci_low", "importance", "ci_high", "pvalue"]].round(1)
              ci_low  importance  ci_high  pvalue
     feature
-    x0         1.96        2.01     2.08    0.00
-    x1         1.55        1.62     1.69    0.00
-    x2         0.00        0.00     0.14    0.93
-
-    Given x0, nothing is left of its copy.
-
-    >>> result = firmlib.firm(lambda X: 2 * X[:, 0], X, given=[0])
-    >>> dict(zip(result.feature_names, result.importances.tolist()))
-    {'x1': 0.0, 'x2': 0.0}
+    x0          1.9         2.0      2.1     0.0
+    x1          1.5         1.6      1.7     0.0
+    x2          0.0         0.0      0.2     0.5
 
     The rows of a truth table are the distribution, not a sample of it.
 
@@ -167,95 +146,159 @@ def firm(
     >>> firmlib.firm(labels, table, rows="population").importances
     array([0.5, 0.5])
     """
-    check_confidence_level(confidence_level)
+    check_options(method, rows, missing, n_bins, confidence_level)
     if is_source(X):
-        if sample_weight is not None:
-            raise ValueError("sample_weight of rows that come in parts: use StreamingFirm")
-        if groups is not None:
-            raise ValueError(
-                "groups of rows that come in parts: expected StreamingFirm(keep=True) with chunks "
-                "that hold whole units, or all rows at once"
-            )
-        if given is not None:
-            raise ValueError("given, with rows that come in parts, needs all rows at once")
+        from firmlib.streaming import StreamingFirm  # which rests on this module
+
+        if given is not None or isinstance(features, Pairs):
+            raise ValueError("given and Pairs need all rows in memory, but X comes in chunks")
         stream = StreamingFirm(
-            n_bins=n_bins,
-            feature_names=feature_names,
-            method=method,
-            rows=rows,
-            confidence_level=confidence_level,
-            features=features,
+            features,
             categorical=categorical,
             missing=missing,
-            standardize=standardize,
+            rows=rows,
+            method=method,
+            n_bins=n_bins,
             response_method=response_method,
             target=target,
-            first_rows=_FIRST_ROWS,
+            feature_names=feature_names,
+            confidence_level=confidence_level,
         )
-        return stream.fit(score, X).result()
-    data = Data.of(
-        score,
-        X,
-        method=method,
-        rows=rows,
-        response_method=response_method,
-        target=target,
-        n_bins=n_bins,
-        sample_weight=sample_weight,
-        categorical=categorical,
-        missing=missing,
-        weight_type=weight_type,
-        groups=groups,
-    )
-    sd = data.scores.sd("population" if method == "slope" else data.rows)
-    if standardize and sd > 0:
-        data, sd = data.divided(sd), 1.0
-    pairs = kept = None
-    known = () if given is None else check_given(given, data.table)
-    if known and isinstance(features, Pairs):
-        raise ValueError(f"given={known} is not for pairs; expected other features")
-    if known and features is None:
-        features = [name for name in data.table.names if name not in known]
+        return stream.fit(X, score, sample_weight=sample_weight, groups=groups).result()
+    table = Table.of(X).with_categorical(categorical)
+    response = respond(score, table, response_method=response_method, target=target)
+    sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
+    bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2, sample.n)
+    known = () if given is None else check_given(given, table)
     if isinstance(features, Pairs):
-        if feature_names is not None:
-            raise ValueError("feature_names is not for pairs, which have names of their own")
-        if features.kind != "interaction":
-            pairs = data.estimate_pairs(features)
-            features = features.features(data.table) if pairs is None else None
-    if isinstance(features, Pairs):
-        names, found, methods = data.estimate_interactions(features)
-        sources = [None] * len(names)
-        kinds, shares = zip(*map(describe, sources), strict=True)
-    elif pairs is not None:
-        names, found, sources = pairs
-        methods, kinds = ["discrete"] * len(names), ["number"] * len(names)
-        shares = np.zeros(len(names))
+        return _of_pairs(features, table, sample, response, known, feature_names, confidence_level)
+    features = exclude(*known) if known and features is None else features
+    found = resolve(features, table)
+    names = check_names([f.name for f in found], feature_names)
+    if known:
+        estimate, sources = _given(found, table, sample, known)
     else:
-        names, functions = zip(*resolve(features, data.table), strict=True)
-        names = check_names(names, feature_names)
-        if known:
-            found, told = data.estimate_given(names, functions, known)
-            (methods, kinds, shares), sources = zip(*told, strict=True), [None] * len(names)
-        else:
-            found, sources, methods = data.estimate(names, functions, n_jobs)
-            kinds, shares = zip(*map(describe, sources), strict=True)
-            kept = Kept(data, functions, sources) if keep else None
-    return make_result(
-        found,
-        sd,
-        confidence_level,
-        methods=tuple(methods),
-        kinds=tuple(kinds),
-        missing=np.array(shares),
+        single = [f for f in found if not isinstance(f, Group)]
+        estimate, sources = scan(
+            single,
+            table,
+            sample,
+            slope=method == "slope",
+            n_bins=bins,
+            missing=missing,
+            every=features is None,
+        )
+        if len(single) < len(found):
+            estimate, sources = _with_groups(found, table, sample, estimate, sources)
+    return result_of(estimate, sources, names, sample, response, known, confidence_level)
+
+
+def check_options(
+    method: str, rows: str, missing: str, n_bins: int | str, confidence_level: float
+) -> None:
+    """Raise unless the options that `firm` and `StreamingFirm` share are known."""
+    check_option("method", method, METHODS)
+    check_option("rows", rows, ROWS)
+    check_option("missing", missing, MISSING)
+    check_n_bins(n_bins)
+    check_confidence_level(confidence_level)
+
+
+def result_of(
+    estimate: Estimate,
+    sources: Sequence[Source],
+    names: Sequence[str],
+    sample: Rows,
+    response: Response,
+    given: tuple[str, ...],
+    confidence_level: float,
+    **fields: Any,
+) -> FirmResult:
+    """Return the result for the rows of a table."""
+    centre = float(np.median(sample.s))
+    total = total_variance(fold_totals(sample.s - centre, sample.w, sample.fold), sample.population)
+    return FirmResult(
+        estimate=estimate,
         feature_names=tuple(names),
-        curves=Curves(names, sources, data.scores.mean, data.rows, data.weight),
-        n=len(data.scores.r),
-        rows=data.rows,
-        weight_type="count" if data.scores.parts.ww is None else "sampling",
-        response=data.response.method,
-        target=data.response.target,
-        given=known,
-        kept=kept,
+        sources=tuple(sources),
+        n=sample.n,
+        rows="population" if sample.population else "sample",
+        centre=centre,
+        total=total,
+        response=response.method,
+        target=response.target,
+        given=given,
+        confidence_level=confidence_level,
+        **fields,
+    )
+
+
+def _taken(columns: Sequence[Column], sample: Rows) -> list[Column]:
+    """Return the values of columns in all rows that count."""
+    some = (column.take(sample.keep) for column in columns)
+    return [c._replace(values=c.dense(sample.n), rows=None) for c in some]
+
+
+def _columns(f: Feature | Group, table: Table, sample: Rows) -> list[Column]:
+    return _taken(f.columns(table) if isinstance(f, Group) else [f.of(table)], sample)
+
+
+def _mark(columns: Sequence[Column]) -> float:
+    """Return a number that is the same for the same columns of the same rows."""
+    place = np.sin(1.0 + np.arange(len(columns[0].values)))
+    return float(sum(np.nan_to_num(c.values) @ place for c in columns))
+
+
+def _with_groups(
+    found: Sequence[Feature | Group],
+    table: Table,
+    sample: Rows,
+    estimate: Estimate,
+    sources: Sequence[Source],
+) -> tuple[Estimate, list[Source]]:
+    """Return estimates of single features and of groups of columns in the order of `found`."""
+    if sample.population:
+        raise ValueError("groups of columns are learnt from a sample; expected rows='sample'")
+    is_group = np.array([isinstance(f, Group) for f in found])
+    columns = [_columns(f, table, sample) for f in found if isinstance(f, Group)]
+    both = Estimate.concatenate([estimate, joint.group(sample, columns)])
+    every = [*sources, *(Source("group", _mark(c)) for c in columns)]
+    order = np.argsort(np.argsort(is_group, kind="stable"))
+    return both.taken(order), [every[i] for i in order]
+
+
+def _given(
+    found: Sequence[Feature | Group], table: Table, sample: Rows, known: tuple[str, ...]
+) -> tuple[Estimate, list[Source]]:
+    """Return what features add to the columns that are known."""
+    if sample.population:
+        raise ValueError("given is learnt from a sample; expected rows='sample'")
+    for f in found:
+        if f.name in known:
+            raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
+    columns = [_columns(f, table, sample) for f in found]
+    estimate = joint.given(sample, columns, _taken([table.column(g) for g in known], sample))
+    kinds = ["group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)]
+    sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
+    return estimate, sources
+
+
+def _of_pairs(
+    pairs: Pairs,
+    table: Table,
+    sample: Rows,
+    response: Response,
+    known: tuple[str, ...],
+    feature_names: Sequence[str] | None,
+    confidence_level: float,
+) -> FirmResult:
+    """Return the importances of all pairs of columns or features."""
+    if known or feature_names is not None:
+        raise ValueError("given and feature_names are not for pairs; expected neither")
+    estimate, names, unexplained = joint.pairs(pairs, table, sample)
+    sources = [Source("pair", mark=float(sample.n))] * len(names)
+    return result_of(
+        estimate, sources, names, sample, response, (), confidence_level, unexplained=unexplained
     )
 
 
@@ -263,66 +306,116 @@ def conditional_expected_score(
     score: Score,
     X: Any,
     feature: Place | Callable[[Any], np.ndarray] | ArrayLike,
-    *,
-    method: str = "auto",
-    rows: str = "auto",
-    response_method: str = "auto",
-    target: Any = None,
-    n_bins: int | str = "auto",
-    sample_weight: ArrayLike | None = None,
-    categorical: Sequence[Place] | None = None,
-    missing: str = "level",
+    **options: Any,
 ) -> ConditionalScore:
-    """Conditional expected score q_f(t) = E[s(X) | f(X) = t], eq. (7).
+    """The conditional expected score q_f(t) = E[s(X) | f(X) = t], Definition 1.
 
     Parameters
     ----------
-    score : fitted estimator, callable X -> (n,), or array of shape (n,)
-    X : array, sparse matrix or data frame of shape (n, d)
-    feature : column name or position, callable X -> (n,), or array of shape (n,)
-    method : {"auto", "discrete", "binned", "slope"}, default "auto"
-        This and what follows as for `firm`.
-    rows : {"auto", "sample", "population"}, default "auto"
-    response_method : str, default "auto"
-    target : label or column, default None
-    n_bins : int or "auto", default "auto"
-    sample_weight : array of shape (n,), default None
-    categorical : list of columns, default None
-    missing : {"level", "drop", "raise"}, default "level"
-
-    Returns
-    -------
-    ConditionalScore
-        With the values ``t``, the curve ``q``, the probabilities ``p`` and the rows ``n``.
+    score, X
+        As for `firm`.
+    feature : column, callable, or array of shape (n,)
+    **options
+        As for `firm`.
 
     Examples
     --------
     >>> import firmlib
-    >>> die = np.arange(1, 7).reshape(-1, 1)
-    >>> curve = firmlib.conditional_expected_score(
-    ...     lambda X: X[:, 0], die, lambda X: X[:, 0] % 2, rows="population"
-    ... )
-    >>> curve.t, curve.q  # mean of the even faces, of the odd ones
-    (array([0., 1.]), array([4., 3.]))
+    >>> table = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> curve = firmlib.conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
+    >>> curve.t, curve.q
+    (array([0., 1.]), array([0. , 0.5]))
     """
-    data = Data.of(
-        score,
-        X,
-        method=method,
-        rows=rows,
-        response_method=response_method,
-        target=target,
-        n_bins=n_bins,
-        sample_weight=sample_weight,
-        categorical=categorical,
-        missing=missing,
-    )
-    if isinstance(feature, str | int | np.integer) or callable(feature):
-        values = feature
-    else:
-        values = feature if hasattr(feature, "__array__") else np.asarray(feature)
-        data.table.check_rows("feature", feature)
-    [(_, f)] = resolve({"feature": values}, data.table)
-    _, [source], _ = data.estimate(["feature"], [f], None)
-    assert source is not None  # one feature, not a group
-    return ConditionalScore.of(source, data.scores.mean, data.rows, data.weight)
+    one = feature if callable(feature) or isinstance(feature, str | int | np.integer) else None
+    result = firm(score, X, {"f": feature} if one is None else [feature], **options)
+    [curve] = result.curves.values()
+    return curve
+
+
+class FirmByClass(Mapping[Any, FirmResult]):
+    """Importances for the score of every class: a mapping from each class to its `FirmResult`."""
+
+    def __init__(self, results: Mapping[Any, FirmResult]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, target: Any) -> FirmResult:
+        if target not in self._results:
+            raise KeyError(f"class={target!r} is unknown; expected one of {short(list(self), 8)}")
+        return self._results[target]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @property
+    def importances(self) -> pd.DataFrame:
+        """One row per feature, one column per class; what matters most to any class first."""
+        import pandas as pd
+
+        [first, *_] = self._results.values()
+        index = pd.Index(first.feature_names, name="feature")
+        frame = pd.DataFrame({k: result.importances for k, result in self.items()}, index=index)
+        return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per class and feature, the class in its first column."""
+        import pandas as pd
+
+        frames = [result.to_frame() for result in self.values()]
+        for target, frame in zip(self, frames, strict=True):
+            frame.insert(0, "class", [target] * len(frame))
+        return pd.concat(frames)
+
+    def plot(self, *, n: int = 15, columns: int = 3) -> Figure:
+        """Draw a panel for each class with the n features that matter most to any class."""
+        from firmlib.display import plot_by_class  # matplotlib is an extra
+
+        return plot_by_class(self, n=n, columns=columns)
+
+    def __repr__(self) -> str:
+        [first, *_] = self._results.values()
+        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, importances:"
+        return f"FirmByClass: {head}\n{self.importances.head(10).to_string(float_format='{:.3g}'.format)}"
+
+
+def firm_by_class(
+    estimator: Score, X: Any, features: Any = None, *, response_method: str = "auto", **options: Any
+) -> FirmByClass:
+    """`firm` for the score of every class or output, from one pass of predictions.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
+        A classifier, a clusterer, or whatever has several outputs; or labels. See
+        `firmlib.scores.class_scores`.
+    X, features, response_method, **options
+        As for `firm`, except for `target`.
+
+    Returns
+    -------
+    FirmByClass
+        A mapping from each class to its result; of outputs, from 0, 1, ...; of a classifier with
+        several outputs, from (output, class).
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> results = firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X)
+    >>> results[1].feature_names[np.argmax(results[1].importances)]
+    'x1'
+    >>> results.importances.round(1)
+               0    1
+    feature
+    x0       2.0  0.0
+    x1       1.0  1.0
+    """
+    if "target" in options:
+        raise ValueError(f"target={options['target']!r} is for one class; expected firm for it")
+    if is_source(X):
+        raise ValueError("X comes in chunks; expected a table in memory, or firm for each target")
+    table = Table.of(X)
+    found = respond_all(estimator, table, response_method=response_method)
+    return FirmByClass({each.target: firm(each, table, features, **options) for each in found})

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from firmlib._checks import check_array, check_option, check_unmasked, short
-from firmlib._table import Table
+from firmlib.tables.checks import (
+    as_numpy,
+    check_array,
+    check_memory,
+    check_option,
+    check_unmasked,
+    short,
+)
+from firmlib.tables.table import Table, is_sparse
 
 __all__ = ["as_score", "class_scores"]
 
@@ -22,7 +27,7 @@ RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samp
 
 
 class Response(NamedTuple):
-    """A score on every row, and what it is: the method that was asked, and for which class."""
+    """A score for every row, the method that gave it, and the class or output it is for."""
 
     values: np.ndarray
     method: str
@@ -36,19 +41,16 @@ def as_score(
 
     Parameters
     ----------
-    score : fitted estimator, callable or array of shape (n,)
-        A callable takes `X` and returns n numbers. An array holds them already; labels count
-        as scores, and with `target` they become the indicator of that label. A pandas Series must
-        have the index of `X`.
+    score : fitted estimator, callable, torch module or array of shape (n,)
+        A callable takes `X` as it is and returns n numbers. An array holds the scores already;
+        labels count as scores, and with `target` they become the indicator of that label.
     X : array or data frame with n rows
-        Handed to the estimator or callable as it is.
     response_method : str, default "auto"
-        What an estimator is asked: "decision_function", "predict_proba", "predict" or
+        What an estimator is asked for: "decision_function", "predict_proba", "predict" or
         "score_samples". "auto" takes the first of these that it has.
     target : label, column or (column, label), default None
-        The class whose score is meant (the second of two by default), the cluster, or the column
-        of a multi-output prediction; for a classifier with several outputs, the output and its
-        class.
+        The class (by default the second of two), the cluster, or the column of a prediction with
+        several outputs; for a classifier with several outputs, the output and its class.
 
     Returns
     -------
@@ -73,9 +75,8 @@ def class_scores(
     Parameters
     ----------
     estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
-        A classifier has a score per class, a clusterer per cluster, a regressor per output; a
-        classifier with several outputs per (output, class), a frame per column. Labels, an array
-        of shape (n,), have one per label: its indicator.
+        A score per class, cluster, output or column; per (output, class) for a classifier with
+        several outputs; per label, its indicator, for an array of labels of shape (n,).
     X : array or data frame with n rows
     response_method : str, default "auto"
         As for `as_score`.
@@ -96,76 +97,21 @@ def class_scores(
     return {response.target: response.values for response in found}
 
 
-def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
-    """Return the score of every class or output, with what was asked."""
-    _check_instance(score)
-    kind = type(score).__name__
-    if any(hasattr(score, method) for method in RESPONSE_METHODS):
-        method = _method(score, response_method)
-        values: Any = getattr(score, method)(table.data)
-        found = [_of_output(score, method, values, target) for target in _targets(score, values)]
-    else:
-        method = "callable" if callable(score) else "values"
-        table.check_rows("score", score)
-        answer: Any = score(table.data) if callable(score) else score
-        check_unmasked("score", answer)
-        values = np.asarray(answer)
-        if values.ndim == 2:
-            names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
-            found = [Response(s, method, name) for name, s in zip(names, values.T, strict=True)]
-        else:
-            labels = np.unique(values).tolist() if values.dtype.kind in "biuUO" else []
-            found = [Response(_label_score(values, c), method, c) for c in labels]
-    if not found:
-        raise ValueError(
-            f"estimator={kind} has no classes and one output; expected several (of one score, use "
-            "firm)"
-        )
-    return [
-        response._replace(values=check_array("score", response.values, 1, (table.n,)))
-        for response in found
-    ]
-
-
-def _targets(estimator: Any, values: Any) -> list:
-    """Return all that can be the target in the answer of an estimator."""
-    classes: Any = getattr(estimator, "classes_", [])
-    if _several_outputs(classes):
-        return [(j, c) for j, labels in enumerate(classes) for c in np.asarray(labels).tolist()]
-    if len(classes):
-        return np.asarray(classes).tolist()
-    if np.ndim(values) == 2:
-        return list(range(np.shape(values)[1]))
-    return np.unique(values).tolist() if _is_a(estimator, "clusterer") else []
-
-
 def respond(
     score: Score, table: Table, *, response_method: str = "auto", target: Any = None
 ) -> Response:
-    """Return the score of every row of a table, with what was asked."""
+    """Return the score of every row of a table, with what was asked for."""
     if isinstance(score, Response):  # one of `respond_all`
         return score
-    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
-    _check_instance(score)
-    if any(hasattr(score, method) for method in RESPONSE_METHODS):
-        response = _ask(score, table, response_method, target)
-    elif callable(score):
-        if target is not None:
-            raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
-        answer: Any = score(table.data)
-        check_unmasked("score", answer)
-        response = Response(answer, "callable")
-    elif hasattr(score, "fit"):
-        raise ValueError(
-            f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
-            "expected a model that gives each row a number"
-        )
+    method, values = _answer(score, table, response_method)
+    if method == "callable" and target is not None:
+        raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
+    if method in RESPONSE_METHODS:
+        response = _of_target(score, method, values, target)
     else:
-        table.check_rows("score", score)
-        check_unmasked("score", score)
-        response = Response(_label_score(score, target), "values", target)
+        response = Response(_label_score(values, target), method, target)
     values = response.values
-    if np.ndim(values) == 2 and np.shape(values)[1] == 1 and response.method != "values":
+    if np.ndim(values) == 2 and np.shape(values)[1] == 1 and method != "values":
         values = np.asarray(values)[:, 0]
     if np.ndim(values) == 2:
         raise ValueError(
@@ -175,19 +121,91 @@ def respond(
     return response._replace(values=check_array("score", values, 1, (table.n,)))
 
 
-def _check_instance(score: Score) -> None:
-    if isinstance(score, type):
-        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
+def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
+    """Return the score of every class or output, with what was asked for."""
+    method, answer = _answer(score, table, response_method)
+    values = np.asarray(answer)
+    if method in RESPONSE_METHODS:
+        found = {
+            target: s
+            for output in _outputs(score, answer)
+            for target, s in _by_target(score, method, *output).items()
+        }
+    elif values.ndim == 2:
+        names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
+        found = dict(zip(names, values.T, strict=True))
+    else:
+        labels = np.unique(values).tolist() if values.dtype.kind in "biuUO" else []
+        found = {label: values == label for label in labels}
+    if not found:
+        raise ValueError(
+            f"estimator={type(score).__name__} has no classes and one output; expected several "
+            "(for one score, use firm)"
+        )
+    return [
+        Response(check_array("score", s, 1, (table.n,)), method, target)
+        for target, s in found.items()
+    ]
 
 
 def is_model(score: Score) -> bool:
-    """Whether a score has still to be evaluated: an estimator or a callable."""
+    """Return whether a score has still to be evaluated: an estimator or a callable."""
     return callable(score) or any(hasattr(score, method) for method in (*RESPONSE_METHODS, "fit"))
 
 
-def _method(estimator: Any, response_method: str) -> str:
-    """Return the method that a fitted estimator is asked."""
+def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]:
+    """Return how a score was asked for the rows of a table, and its answer."""
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
+    if score is None or isinstance(score, str):
+        raise ValueError(
+            f"score={score!r} must be a fitted model, a function of X, or an array of a score per "
+            "row; it comes first: firm(model, X)"
+        )
+    if isinstance(score, type):
+        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
+    method = "values"
+    if any(hasattr(score, method) for method in RESPONSE_METHODS):
+        method = _method(score, response_method)
+        score = getattr(score, method)(table.data)
+    elif callable(score):
+        method, torch = "callable", sys.modules.get("torch")
+        module = torch is not None and isinstance(score, torch.nn.Module)
+        score = _of_module(score, table, torch) if module else score(table.data)
+    elif hasattr(score, "fit"):
+        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
+        raise ValueError(
+            f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
+            f"expected a function of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
+        )
+    else:
+        table.check_rows("score", score)
+    check_unmasked("score", score)
+    return method, as_numpy(score)
+
+
+def _of_module(module: Any, table: Table, torch: Any) -> Any:
+    """Return what a torch module gives for a tensor of the rows."""
+    kind, X = type(module).__name__, table.data
+    if module.training:
+        raise ValueError(f"score={kind} is in training mode; call its eval() first")
+    if not isinstance(X, torch.Tensor):
+        weight = next(iter(module.parameters()), None)
+        like = {} if weight is None else {"dtype": weight.dtype, "device": weight.device}
+        check_memory("X as a dense tensor", X.shape)
+        try:
+            dense = X.toarray() if is_sparse(X) else X
+            X = torch.as_tensor(np.asarray(dense, dtype=float), **like)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"score={kind} takes a tensor of numbers, but X holds others ({error}); expected a "
+                "function that makes a tensor of X, such as lambda X: model(encode(X))"
+            ) from error
+    with torch.no_grad():
+        return module(X)
+
+
+def _method(estimator: Any, response_method: str) -> str:
+    """Return the method that a fitted estimator is asked for."""
     kind = type(estimator).__name__
     if _is_sklearn(estimator):
         from sklearn.utils.validation import check_is_fitted
@@ -200,7 +218,11 @@ def _method(estimator: Any, response_method: str) -> str:
     method = next((m for m in asked if hasattr(estimator, m)), None)
     if method is None:
         raise ValueError(f"response_method={response_method!r}: {kind} has no such method")
-    if method == "decision_function" and _is_one_against_one(estimator):
+    inner = estimator
+    while hasattr(inner, "best_estimator_") or hasattr(inner, "_final_estimator"):
+        inner = getattr(inner, "best_estimator_", None) or inner._final_estimator
+    pairwise = getattr(inner, "decision_function_shape", None) == "ovo"
+    if method == "decision_function" and pairwise and len(getattr(inner, "classes_", ())) > 2:
         raise ValueError(
             f"score={kind} gives one decision value per pair of classes; expected one per class "
             "(decision_function_shape='ovr', or response_method='predict_proba')"
@@ -209,114 +231,96 @@ def _method(estimator: Any, response_method: str) -> str:
 
 
 def _is_sklearn(estimator: Any) -> bool:
-    """Whether it is an estimator of scikit-learn, which is not imported to find out."""
+    """Return whether it is an estimator of scikit-learn, which is not imported for this."""
     base = sys.modules.get("sklearn.base")
     return base is not None and isinstance(estimator, base.BaseEstimator)
 
 
-def _is_one_against_one(estimator: Any) -> bool:
-    """Whether a classifier, perhaps at the end of a pipeline or a search, compares pairs."""
-    while (inner := getattr(estimator, "best_estimator_", None)) is not None or (
-        inner := getattr(estimator, "_final_estimator", None)
-    ) is not None:
-        estimator = inner
-    several = len(getattr(estimator, "classes_", ())) > 2
-    return several and getattr(estimator, "decision_function_shape", None) == "ovo"
-
-
-def _several_outputs(classes: Any) -> bool:
-    """Whether a classifier has several outputs with classes of their own."""
-    return isinstance(classes, list) and bool(classes) and np.ndim(classes[0]) == 1
-
-
-def _ask(estimator: Any, table: Table, response_method: str, target: Any) -> Response:
-    """Return what an estimator answers for one class or output."""
-    method = _method(estimator, response_method)
-    return _of_output(estimator, method, getattr(estimator, method)(table.data), target)
-
-
-def _of_output(estimator: Any, method: str, values: Any, target: Any) -> Response:
-    """Take the score of one class or output from the answer of an estimator."""
-    classes: Any = getattr(estimator, "classes_", [])
-    if not _several_outputs(classes):
-        classes = np.asarray(classes).tolist()
-        return _of_class(estimator, method, np.asarray(values), classes, target)
-    pair: Any = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
-    output, label = pair
-    if output not in range(len(classes)):
-        raise ValueError(
-            f"score={type(estimator).__name__} has several outputs with classes of their own and "
-            f"target={target!r}; expected one of {list(range(len(classes)))}, or (output, class)"
-        )
-    values = values[output] if isinstance(values, list) else np.asarray(values)[:, output]
-    classes = np.asarray(classes[output]).tolist()
-    response = _of_class(estimator, method, np.asarray(values), classes, label)
-    return response._replace(target=(output, response.target))
-
-
-def _of_class(
-    estimator: Any, method: str, values: np.ndarray, classes: list, target: Any
-) -> Response:
-    """Take the score of one class, or one column, from the answer of an estimator."""
-    kind = type(estimator).__name__
-    if values.ndim == 2 and values.shape[1] == 1 and target is None:
-        return Response(values[:, 0], method)
-    if values.ndim == 1 and method == "predict":
-        if target is None and len(classes) == 2 and values.dtype.kind not in "biuf":
-            target = classes[1]
-        if target is None and (len(classes) > 2 or _is_a(estimator, "clusterer")):
-            raise ValueError(
-                f"target is needed: the predictions of {kind} are labels, not numbers on a scale; "
-                f"expected one of {short(classes or np.unique(values).tolist())}"
-            )
-        if target is not None and _is_a(estimator, "regressor"):
-            raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
-        return Response(_label_score(values, target, classes), method, target)
-    if values.ndim == 1:  # two classes: positive for the second
-        if target is None:
-            return Response(values, method, classes[1] if len(classes) == 2 else None)
-        if not classes:
-            raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
-        check_target(target, classes)
-        other = 1 - values if method == "predict_proba" else -values
-        return Response(values if target == classes[1] else other, method, target)
-    if method == "decision_function" and len(classes) != values.shape[1]:
-        raise ValueError(
-            f"score={kind} has {values.shape[1]} decision values for {len(classes)} classes; "
-            "expected one per class"
-        )
-    columns = classes or list(range(values.shape[1]))
-    if target is None:
-        if len(columns) > 2 or method == "predict":
-            raise ValueError(
-                f"target is needed with several outputs; expected one of {columns}, or "
-                "firm_by_class for all of them"
-            )
-        target = columns[-1]
-    check_target(target, columns)
-    return Response(values[:, columns.index(target)], method, target)
-
-
-def _is_a(estimator: Any, kind: str) -> bool:
-    """Whether an estimator calls itself a "regressor" or a "clusterer"."""
+def _is_clusterer(estimator: Any) -> bool:
     if not _is_sklearn(estimator):
-        return getattr(estimator, "_estimator_type", None) == kind
+        return getattr(estimator, "_estimator_type", None) == "clusterer"
     from sklearn.utils import get_tags
 
-    return get_tags(estimator).estimator_type == kind
+    return get_tags(estimator).estimator_type == "clusterer"
 
 
-def check_target(target: Any, columns: list) -> None:
+def _outputs(estimator: Any, answer: Any) -> list[tuple[np.ndarray, list, Any]]:
+    """Return values, classes and number of each output that has classes of its own, or of all."""
+    classes: Any = getattr(estimator, "classes_", [])
+    if not (isinstance(classes, list) and classes and np.ndim(classes[0]) == 1):
+        return [(np.asarray(answer), np.asarray(classes).tolist(), None)]
+    columns = answer if isinstance(answer, list) else np.asarray(answer).T
+    several = enumerate(zip(columns, classes, strict=True))
+    return [(np.asarray(values), np.asarray(own).tolist(), j) for j, (values, own) in several]
+
+
+def _by_target(
+    estimator: Any, method: str, values: np.ndarray, classes: list, output: Any = None
+) -> dict[Any, np.ndarray]:
+    """Return the score of each class or column; nothing for a single score without classes."""
+    targets = classes
+    if values.ndim == 2 and (classes or values.shape[1] > 1):
+        targets, scores = classes or list(range(values.shape[1])), values.T
+        if len(targets) != len(scores):
+            raise ValueError(
+                f"score={type(estimator).__name__} has {len(scores)} values per row for "
+                f"{len(targets)} classes; expected one per class"
+            )
+    elif method == "predict":
+        if not classes and _is_clusterer(estimator):
+            targets = np.unique(values).tolist()
+        scores = [values == target for target in targets]
+    else:  # two classes: positive for the second
+        scores = [1 - values if method == "predict_proba" else -values, values] if classes else []
+    return {
+        target if output is None else (output, target): s
+        for target, s in zip(targets, scores, strict=True)
+    }
+
+
+def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> Response:
+    """Take the score of one class or output from the answer of an estimator."""
+    kind, outputs = type(estimator).__name__, _outputs(estimator, answer)
+    if outputs[0][2] is not None:
+        pair = isinstance(target, tuple) and len(target) == 2
+        output = target[0] if pair else target
+        if output not in range(len(outputs)):
+            raise ValueError(
+                f"score={kind} has several outputs with classes of their own and target={target!r};"
+                f" expected one of {list(range(len(outputs)))}, or (output, class)"
+            )
+        outputs, target = [outputs[output]], target if pair else None
+    [(values, classes, output)] = outputs
+    found = _by_target(estimator, method, values, classes, output)
+    targets = list(found)
+    if target is None:
+        labels = values.ndim == 1 and method == "predict"
+        if not found or (labels and len(classes) == 2 and values.dtype.kind in "biuf"):
+            return Response(values, method)
+        if len(classes) != 2:
+            raise ValueError(
+                f"target is needed: {kind} has several classes or outputs; expected one of "
+                f"{short(targets, 8)}, or firm_by_class for all of them"
+            )
+        target = targets[1]
+    elif not found:
+        raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
+    check_target(target, targets)
+    return Response(found[target], method, target)
+
+
+def check_target(target: Any, targets: list) -> None:
     """Raise unless `target` is among the classes or columns of a score."""
-    if target not in columns:
-        raise ValueError(f"target={target!r} is unknown; expected one of {short(columns, 8)}")
+    if target not in targets:
+        raise ValueError(f"target={target!r} is unknown; expected one of {short(targets, 8)}")
 
 
-def _label_score(labels: ArrayLike, target: Any, classes: Sequence = ()) -> np.ndarray:
+def _label_score(labels: Any, target: Any) -> np.ndarray:
+    """Return numbers as they are, and labels as the indicator of the target."""
     labels = np.asarray(labels)
     if target is not None:
-        check_target(target, list(classes) or np.unique(labels).tolist())
-        return (labels == target).astype(float)
+        check_target(target, np.unique(labels).tolist())
+        return labels == target
     numbers = labels.dtype.kind in "biuf" or all(isinstance(v, Real | Decimal) for v in labels.flat)
     if labels.ndim == 1 and not numbers:
         seen = np.unique(labels.astype(str))[:5].tolist()

@@ -1,4 +1,7 @@
-"""Features: every builder on every kind of table, and the names it gets."""
+"""Features: every builder on every kind of table, and how `features=` is read."""
+
+import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -6,8 +9,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from firmlib import features, firm
-from firmlib._table import Table
+from firmlib import features
+from firmlib.features import resolve
+from firmlib.tables import Table
 
 A = np.array([[1, 0, -1], [0, 2, 1], [1, 2, 1], [-3, 0, 0]])
 COLUMNS = {"age": A[:, 0], "height": A[:, 1], "weight": A[:, 2]}
@@ -58,63 +62,135 @@ def test_by_column_name(f, expected, name, table):
     assert f.__name__ == name
 
 
-@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
-@pytest.mark.parametrize("kind", ["array", "matrix"])
-def test_every_sparse_layout(layout, kind):
-    table = getattr(sparse, f"{layout}_{kind}")(A)
-    np.testing.assert_array_equal(features.product(0, 2)(table), A[:, 0] * A[:, 2])
-    np.testing.assert_array_equal(features.linear([1, 2, 3])(table), A @ [1, 2, 3])
-
-
 def test_numpy_integers_are_positions():
     np.testing.assert_array_equal(features.coordinate(np.int64(1))(A), [0, 2, 2, 0])
 
 
-def test_pandas_columns_named_by_numbers_are_taken_by_position():
-    table = pd.DataFrame(A, columns=[2, 1, 0])
-    np.testing.assert_array_equal(features.coordinate(0)(table), A[:, 0])
-    np.testing.assert_array_equal(features.coordinate("0")(table), A[:, 2])
-
-
-LABELS = {
-    "all": lambda a, b, c: {},
-    "by name": lambda a, b, c: {"features": [c]},
-    "the same": lambda a, b, c: {"features": [1, -1]},
-    "no label": lambda a, b, c: {"features": [np.int64(-3)]},
-    "given": lambda a, b, c: {"given": c},
-    "pairs": lambda a, b, c: {"features": features.Pairs("interaction")},
-    "direction": lambda a, b, c: {"features": [features.linear([1, 2, 3])]},
-    "group": lambda a, b, c: {"features": {"both": [b, c]}},
-    "levels": lambda a, b, c: {"categorical": [a]},
-}
-NUMBERS = {
-    "features": {"features": [0]},
-    "one": {"features": 0},
-    "entry": {"features": {"a": 0}},
-    "group": {"features": {"a": [0, 1]}},
-    "given": {"given": [0]},
-    "categorical": {"categorical": [0]},
+ASKED = {
+    "coordinate": features.coordinate(0),
+    "product": features.product(1, 0),
+    "threshold": features.threshold(0, 1),
+    "literal": features.literal(0, 1),
+    "xor": features.xor(1, 0),
+    "group": features.Group([1, 0]),
+    "column": 0,
+    "list": [0],
+    "entry": {"a": 0},
+    "entry of a group": {"a": [0, 1]},
+    "exclude": features.exclude(0),
+    "pairs": features.Pairs("xor", [0, 1]).features,
+    "given": partial(features.check_given, 0),
+    "categorical": lambda table: table.with_categorical([0]),
 }
 
 
-@pytest.mark.parametrize("options", LABELS.values(), ids=LABELS)
-def test_frames_may_have_numbers_for_labels(options):
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 4, (300, 3)).astype(float)
-    s = X @ [3, 2, 1] + rng.normal(size=300)
-    found = firm(s, pd.DataFrame(X, columns=[2, 1, 0]), **options("2", "1", "0"))
-    expected = firm(s, pd.DataFrame(X, columns=list("abc")), **options("a", "b", "c"))
-    np.testing.assert_array_equal(found.importances, expected.importances)
-
-
-@pytest.mark.parametrize("options", NUMBERS.values(), ids=NUMBERS)
-def test_a_number_that_may_be_two_columns_is_refused(options):
-    table = pd.DataFrame(np.eye(3), columns=[2, 1, 0])
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_a_number_that_may_be_two_columns_is_refused(asked):
+    table = Table(pd.DataFrame(np.eye(3), columns=[2, 1, 0]))
     with pytest.raises(ValueError, match=r"0 may be the column at position 0 .* '0' for this"):
-        firm([1, 2, 3], table, **options)
-    with pytest.raises(ValueError, match=r"feature 7 is no column of X; .*\['7', '1', '-1'\]"):
-        firm([1, 2, 3], table.set_axis([7, 1, -1], axis=1), [7])
-    assert list(firm([1, 2, 2], table.set_axis([7, 1, -1], axis=1), [1, -1])) == ["1", "-1"]
+        asked(table) if callable(asked) else resolve(asked, table)
+    np.testing.assert_array_equal(features.coordinate("0")(table), [0, 0, 1])
+    np.testing.assert_array_equal(features.coordinate(1)(table), [0, 1, 0])
+    np.testing.assert_array_equal(features.coordinate(-1)(table), [0, 0, 1])
+
+
+def names_of(asked, table):
+    return [f.name for f in resolve(asked, Table.of(table))]
+
+
+def test_how_features_are_read():
+    table = Table(FRAMES["pandas"])
+    assert names_of(None, table) == ["age", "height", "weight"]
+    assert names_of("age", table) == ["age"]
+    assert names_of(["weight", 0, features.xor(0, 1)], table) == ["weight", "age", "x0 ⊕ x1"]
+    assert names_of(np.array([2, 0]), table) == ["weight", "age"]
+    assert names_of(np.ones((4, 2)), table) == ["f0", "f1"]
+    assert names_of(pd.DataFrame({"a": A[:, 0]}), table) == ["a"]
+    assert names_of(features.exclude("age"), table) == ["height", "weight"]
+    assert names_of(features.exclude(), table) == ["age", "height", "weight"]
+    assert names_of(lambda X: X["age"], table) == ["<lambda>"]
+    named = {"old": lambda X: X[["age"]], "both": ["age", 1], "w": A[:, 1], "first": "age"}
+    old, both, ready, first = resolve(named, table)
+    np.testing.assert_array_equal(old.of(table).values, A[:, 0])
+    np.testing.assert_array_equal([c.values for c in both.columns(table)], A[:, :2].T)
+    np.testing.assert_array_equal(ready.of(table).values, A[:, 1])
+    assert [f.name for f in (old, both, ready, first)] == list(named)
+    assert [f.ready for f in (old, ready, first)] == [False, True, False]
+    again = pickle.loads(pickle.dumps([both, ready, first, *resolve(None, table)]))
+    np.testing.assert_array_equal(again[2].of(table).values, A[:, 0])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1, 0, 1, 0], [0.5, 1, 2, 3], [True, False, True, True], list("aabb"), (1, 1, 0, 0), [9] * 4],
+)
+def test_a_list_of_values_for_all_rows_is_no_group(values):
+    table = Table(A)
+    [feature] = resolve({"label": values}, table)
+    column = feature.of(table)
+    assert column.shown(column.values).tolist() == list(values)
+
+
+def test_a_list_of_columns_is_a_group_however_many_rows():
+    [group] = resolve({"all": [0, 1, 2]}, Table(A[:3]))
+    assert isinstance(group, features.Group)
+    [named] = resolve({"all": features.Group(["x0", "x2"])}, Table(A))
+    assert named.name == "all"
+
+
+def test_large_integers_are_numbers_to_builders():
+    X = np.array([[2**53, 1], [2**53 + 1, 2], [2**53 + 4, 3]])
+    np.testing.assert_array_equal(features.threshold(0, 2**53 + 2)(X), [0, 0, 1])
+    np.testing.assert_array_equal(features.literal(0, 2**53 + 1)(X), [0, 1, 0])
+    np.testing.assert_allclose(features.product(0, 1)(X), 2.0**53 * X[:, 1])
+
+
+def test_missing_values_of_builders():
+    X = np.array([[1, np.nan], [1, 1], [0, 1], [0, 0]])
+    np.testing.assert_array_equal(features.xor(0, 1)(X), [np.nan, 0, 1, 0])
+    np.testing.assert_array_equal(features.product(0, 1)(X), [np.nan, 1, 0, 0])
+    np.testing.assert_array_equal(features.threshold(1, 0)(X), [np.nan, 1, 1, 0])
+    np.testing.assert_array_equal(features.conjunction({0: 1, 1: None})(X), [1, 0, 0, 0])
+    xor, *_ = features.Pairs("xor").features(X)
+    np.testing.assert_array_equal(xor(X), [np.nan, 0, 1, 0])
+
+
+def test_categories_and_dates():
+    table = pd.DataFrame(
+        {
+            "species": ["Adelie", "Gentoo", None, "Adelie"],
+            "day": pd.to_datetime(["2009-09-07", "2009-09-11", None, "2009-09-09"]),
+            "spell": pd.to_timedelta([1, 12, None, 13], unit="h"),
+            "size": pd.Categorical(["S", "L", None, "M"], ["S", "M", "L"], ordered=True),
+        }
+    )
+    for frame in (table, pl.from_pandas(table[["species", "day", "spell"]])):
+        np.testing.assert_array_equal(features.literal("species", "Adelie")(frame), [1, 0, 0, 1])
+        np.testing.assert_array_equal(features.literal("species", None)(frame), [0, 0, 1, 0])
+        late = features.threshold("day", "2009-09-08")
+        np.testing.assert_array_equal(late(frame), [0, 1, np.nan, 1])
+        long = features.threshold("spell", pd.Timedelta("12h"))
+        np.testing.assert_array_equal(long(frame), [0, 0, np.nan, 1])
+    np.testing.assert_array_equal(features.threshold("size", "S")(table), [0, 1, np.nan, 1])
+    assert features.coordinate("species")(table).tolist() == ["Adelie", "Gentoo", None, "Adelie"]
+    chunk = Table(table.iloc[:2], at_least=0)  # a level may be absent from a chunk
+    np.testing.assert_array_equal(features.literal("species", "Chinstrap")(chunk), [0, 0])
+
+
+def test_pairs_of_two_valued_columns():
+    frame = pd.DataFrame({"flag": [True, False, True], "city": list("abb"), "k": [2, 5, 5]})
+    names = [f.name for f in features.Pairs("conjunction", ["flag", "city"]).features(frame)]
+    assert names == [f"flag={a} ∧ city={b}" for a in (False, True) for b in "ab"]
+    last = features.Pairs("conjunction", ["flag", "k"]).features(frame)[-1]
+    assert last.name == "flag=True ∧ k=5"
+    np.testing.assert_array_equal(last(frame), [0, 0, 1])
+    found = features.Pairs("xor").features(frame)
+    assert [f.name for f in found] == ["flag ⊕ city", "flag ⊕ k", "city ⊕ k"]
+    np.testing.assert_array_equal([f(frame) for f in found], [[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    numbers = np.array([[0.1, 3], [0.7, 4], [0.9, 9]])
+    high = [features.threshold(0, 0.5), features.threshold(1, 3.5)]
+    assert features.Pairs("conjunction", high).features(numbers)[-1].name == "x0>0.5=1 ∧ x1>3.5=1"
+    assert [f.name for f in features.Pairs("interaction").parts(numbers)] == ["x0", "x1"]
 
 
 def test_booleans_and_nullable_integers_are_numbers():
@@ -125,18 +201,3 @@ def test_booleans_and_nullable_integers_are_numbers():
 
 def test_long_directions_get_short_names():
     assert features.linear(range(100)).__name__ == "a'x[0, 1, 2, 3, …]"
-
-
-@pytest.mark.parametrize(
-    ("table", "names"),
-    [
-        (A, ["x0", "x1", "x2"]),
-        (A.tolist(), ["x0", "x1", "x2"]),
-        (sparse.csr_array(A), ["x0", "x1", "x2"]),
-        (FRAMES["pandas"], ["age", "height", "weight"]),
-        (FRAMES["polars"], ["age", "height", "weight"]),
-        (pd.DataFrame(A), ["0", "1", "2"]),
-    ],
-)
-def test_column_names(table, names):
-    assert Table(table).names == names

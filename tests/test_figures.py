@@ -6,6 +6,7 @@ from itertools import combinations
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
@@ -90,3 +91,17 @@ def test_heat_map_has_readable_numbers_dots_and_gaps():
     assert figures.heat_map(ax, values, 1, ["a", "b"], ["c", "d"], words=False) is not None
     assert len(ax.texts) == 3
     plt.close("all")
+
+
+def test_saved_figures_are_the_same_bytes_again(tmp_path, monkeypatch):
+    saved = []
+    for folder in ("a", "b"):
+        monkeypatch.setenv("FIRMLIB_OUTPUT", str(tmp_path / folder))
+        with plt.rc_context(figures.STYLE):
+            figure, ax = plt.subplots()
+            ax.plot([1, 2], [3, 4])
+            figures.save(figure, "line", pd.DataFrame({"x": [1, 2], "y": [1 / 3, 2e-20]}))
+        saved.append({p.name: p.read_bytes() for p in (tmp_path / folder).rglob("*.*")})
+    assert set(saved[0]) == {"line.png", "line.svg", "line.csv"}
+    assert saved[0] == saved[1]
+    assert saved[0]["line.csv"] == b"x,y\n1,0.3333333333\n2,2e-20\n"

@@ -1,35 +1,26 @@
-"""Scores: what an estimator, a callable or a vector is asked, and exact gradients."""
+"""Scores: what an estimator, a callable, a torch module or a vector is asked."""
 
+import sys
+from contextlib import nullcontext
 from decimal import Decimal
-from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from scipy.optimize import approx_fprime
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    ElasticNet,
-    Lasso,
-    LinearRegression,
-    LogisticRegression,
-    PoissonRegressor,
-    RidgeClassifier,
-    SGDOneClassSVM,
-    TweedieRegressor,
-)
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+from sklearn.svm import SVC
 
-from firmlib.expansion import KernelExpansion, gradient
-from firmlib.scores import as_score
+from firmlib.scores import as_score, class_scores, respond, respond_all
+from firmlib.tables import Table
 
 rng = np.random.default_rng(0)
 X = rng.normal([0.5, -1.0, 0.0], [1.0, 2.0, 0.5], size=(60, 3))
@@ -183,143 +174,109 @@ def test_sparse_rows_reach_the_estimator():
     np.testing.assert_array_equal(as_score(estimator, table), estimator.decision_function(table))
 
 
-KERNELS = [
-    {"kernel": "linear"},
-    {"kernel": "poly", "degree": 3, "gamma": 0.2, "coef0": 1.5},
-    {"kernel": "poly", "degree": 2, "gamma": 0.3},
-    {"kernel": "rbf", "gamma": 0.4},
-]
-SCALED = [  # scikit-learn's default gamma, 1 / (d Var[X])
-    {"kernel": "poly", "gamma": "scale", "coef0": 1.0},
-    {"kernel": "rbf", "gamma": "scale"},
-    {"kernel": "rbf", "gamma": "auto"},
-]
-MACHINES = [
-    *[SVC(**kernel).fit(X, labels) for kernel in KERNELS + SCALED],
-    *[SVC(**kernel).fit(X, words) for kernel in KERNELS[-1:]],
-    *[NuSVC(**kernel).fit(X, labels) for kernel in KERNELS + SCALED],
-    *[SVR(**kernel).fit(X, y) for kernel in KERNELS + SCALED],
-    *[NuSVR(**kernel).fit(X, y) for kernel in KERNELS + SCALED],
-    *[OneClassSVM(nu=0.3, **kernel).fit(X) for kernel in KERNELS + SCALED],
-    *[KernelRidge(**kernel).fit(X, y) for kernel in KERNELS],
-    KernelRidge(kernel="rbf", gamma=None).fit(X, y),  # None is 1 / d
-    KernelRidge(kernel="polynomial", gamma=None, degree=2).fit(X, y),
-    KernelRidge(kernel="rbf").fit(X, Y[:, :1]),
-]
-POINTS = np.array([[0.0, 0.0, 0.0], [0.7, -1.3, 0.4], [-0.4, 2.0, -0.9]])
+def test_what_was_asked_is_told():
+    estimator = LogisticRegression().fit(X, words)
+    assert respond(estimator, Table(X))[1:] == ("decision_function", "spam")
+    assert respond(y, Table(X))[1:] == ("values", None)
+    found = respond_all(estimator, Table(X), response_method="predict_proba")
+    assert [one[1:] for one in found] == [("predict_proba", "ham"), ("predict_proba", "spam")]
+    assert respond(found[0], Table(X)) is found[0]
 
 
-def raw(machine, X):
-    return getattr(machine, "decision_function", machine.predict)(X).reshape(len(X))
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_expansion_equals_the_machine(machine):
-    expansion = KernelExpansion.from_estimator(machine)
-    np.testing.assert_allclose(expansion(X), raw(machine, X), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_gradient_of_kernel_machines(machine):
-    """Against central differences of the machine's own output."""
-    step = 1e-5
-    expected = [
-        [(raw(machine, [x + e]) - raw(machine, [x - e]))[0] / (2 * step) for e in step * np.eye(3)]
-        for x in POINTS
-    ]
-    np.testing.assert_allclose(gradient(machine, POINTS), expected, rtol=1e-6, atol=1e-7)
-
-
-def test_gradient_of_an_expansion_itself():
-    expansion = KernelExpansion([1.0, -2.0], [[0.0, 1.0], [2.0, 0.5]], "rbf", scale=0.3)
-    x = np.array([0.4, -0.2])
-    expected = approx_fprime(x, lambda x: expansion([x])[0], 1e-7)
-    np.testing.assert_allclose(gradient(expansion, [x])[0], expected, rtol=1e-5)
-
-
-def test_width_is_the_papers_gamma():
-    expansion = KernelExpansion([1.0], [[0.0, 0.0]], "rbf", scale=0.25)
-    assert expansion.width == 2
-    x = np.array([0.3, 0.4])
-    np.testing.assert_allclose(expansion([x]), np.exp(-(0.25) / expansion.width**2), rtol=1e-14)
-
-
-@pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)
-def test_unfolded_weights(kernel):
-    """By the tensor power: (u'v)^D is the product of the D-fold tensors of u and of v."""
-    expansion = KernelExpansion.from_estimator(SVR(**kernel).fit(X, y))
-    linear = kernel["kernel"] == "linear"
-    scale, coef0, degree = (
-        (1, 0, 1) if linear else (expansion.scale, expansion.coef0, kernel["degree"])
-    )
-    rows = np.c_[np.full(len(expansion.centers), coef0**0.5), scale**0.5 * expansion.centers]
-    entries = {}
-    for factors in product(range(4), repeat=degree):  # 0 is the constant
-        exponents = tuple(factors.count(j) for j in (1, 2, 3))
-        entry = expansion.dual_coef @ rows[:, factors].prod(axis=1)
-        entries.setdefault(exponents, []).append(entry)
-    powers, w = expansion.unfold()
-    unfolded = dict(zip(map(tuple, powers.tolist()), w, strict=True))
-    for exponents, equal in entries.items():
-        expected = sum(equal) / np.sqrt(len(equal))
-        np.testing.assert_allclose(unfolded.pop(exponents, 0), expected, rtol=1e-9, atol=1e-12)
-    assert not unfolded
-    norm = expansion.dual_coef @ (expansion(expansion.centers) - expansion.intercept)
-    np.testing.assert_allclose(w @ w, norm, rtol=1e-9)  # ||w||^2 = alpha' K alpha
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_machines_fitted_on_sparse_rows(kernel):
-    machine = SVC(**kernel).fit(sparse.csr_matrix(X), labels)  # holds sparse coefficients
-    expansion = KernelExpansion.from_estimator(machine)
-    np.testing.assert_allclose(expansion(X), raw(machine, X), rtol=1e-10, atol=1e-10)
-    dense = gradient(SVC(**kernel).fit(X, labels), POINTS)
-    np.testing.assert_allclose(gradient(machine, POINTS), dense, rtol=1e-6, atol=1e-8)
+CLUSTERS = KMeans(3, n_init=1, random_state=0).fit(X)
+FOREST = RandomForestClassifier(3, random_state=0).fit(X, np.column_stack([labels, labels + 5]))
 
 
 @pytest.mark.parametrize(
-    "machine",
+    ("score", "keys"),
     [
-        LinearRegression().fit(X, y),
-        LinearRegression().fit(X, Y[:, :1]),
-        LinearRegression(fit_intercept=False).fit(X, y),
-        Lasso(alpha=0.1).fit(X, y),
-        ElasticNet().fit(sparse.csr_matrix(X), y),
-        LogisticRegression().fit(X, words),
-        LinearSVC().fit(X, labels),
-        RidgeClassifier().fit(X, labels),
-        LinearDiscriminantAnalysis().fit(X, labels),
-        TweedieRegressor(power=0).fit(X, y),  # identity link
-        SGDOneClassSVM(random_state=0).fit(X),  # X @ coef_ - offset_
+        (LogisticRegression().fit(X, three), ["a", "b", "c"]),
+        (LinearRegression().fit(X, Y), [0, 1, 2]),
+        (CLUSTERS, [0, 1, 2]),
+        (FOREST, [(0, 0), (0, 1), (1, 5), (1, 6)]),
+        (lambda X: Y, [0, 1, 2]),
+        (pd.DataFrame(Y, columns=list("uvw")), ["u", "v", "w"]),
+        (three, ["a", "b", "c"]),
     ],
-    ids=str,
 )
-def test_gradient_of_linear_models(machine):
-    """A linear score moves by the gradient with every unit step."""
-    origin = np.zeros((1, 3))
-    expected = [(raw(machine, origin + e) - raw(machine, origin))[0] for e in np.eye(3)]
-    np.testing.assert_allclose(gradient(machine, POINTS), [expected] * 3, rtol=1e-9, atol=1e-12)
+def test_all_classes_equal_one_by_one(score, keys):
+    found = class_scores(score, X)
+    assert list(found) == keys
+    if hasattr(score, "predict"):
+        for key, values in found.items():
+            np.testing.assert_array_equal(values, as_score(score, X, target=key))
 
 
-def test_log_link_is_not_linear():
-    machine = PoissonRegressor().fit(X, np.exp(X[:, 0]))
-    with pytest.raises(ValueError, match="PoissonRegressor is not linear in X"):
-        gradient(machine, X)
+class Tensor:
+    """As much of a torch tensor as is asked."""
+
+    def __init__(self, values):
+        self.values, self.dtype, self.shape = values, values.dtype, values.shape
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
 
 
-@pytest.mark.parametrize("machine", [SVC(kernel="sigmoid"), KernelRidge(kernel="laplacian")])
-def test_other_kernels_are_refused(machine):
-    with pytest.raises(ValueError, match=r"kernel='(sigmoid|laplacian)'.*linear.*poly.*rbf"):
-        gradient(machine.fit(X, labels), X)
+class Module:
+    """As much of a torch module as is asked."""
+
+    training = False
+
+    def parameters(self):
+        return iter([SimpleNamespace(dtype=np.float32, device="cpu")])
+
+    def __call__(self, X):
+        assert isinstance(X, Tensor)
+        return Tensor(X.values[:, :1] * 2)
 
 
-@pytest.mark.parametrize("machine", [SVC().fit(X, three), KernelRidge().fit(X, Y)])
-def test_several_outputs_have_no_single_gradient(machine):
-    with pytest.raises(ValueError, match="several outputs, dual_coef_ of shape"):
-        gradient(machine, X)
+@pytest.fixture
+def torch(monkeypatch):
+    fake = SimpleNamespace(
+        nn=SimpleNamespace(Module=Module),
+        Tensor=Tensor,
+        no_grad=nullcontext,
+        as_tensor=lambda values, dtype, device: Tensor(values.astype(dtype)),
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    return fake
 
 
-def test_gradient_of_a_log_link_is_refused_at_the_origin_too():
-    model = PoissonRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 7.0])
-    with pytest.raises(ValueError, match="is not linear in X"):
-        gradient(model, [[0.0]])
+@pytest.mark.parametrize("table", [X, Tensor(X), pd.DataFrame(X), sparse.csr_array(X)])
+def test_a_torch_module_gets_a_tensor(torch, table):
+    np.testing.assert_allclose(as_score(Module(), table), 2 * X[:, 0], rtol=1e-6)
+
+
+def test_tensors_are_scores_and_tables():
+    np.testing.assert_array_equal(as_score(Tensor(y), X), y)
+    np.testing.assert_array_equal(as_score(lambda X: X, np.ones((2, 1))), [1, 1])
+    np.testing.assert_array_equal(Table(Tensor(X)).column(1).values, X[:, 1])
+
+
+def test_a_torch_module_says_what_it_needs(torch):
+    words = pd.DataFrame({"city": ["Rome", "Oslo"]})
+    with pytest.raises(ValueError, match=r"^score=Module takes a tensor of numbers, .*lambda X"):
+        as_score(Module(), words)
+    training = Module()
+    training.training = True
+    with pytest.raises(ValueError, match=r"^score=Module is in training mode; call its eval\(\)"):
+        as_score(training, X)
+
+
+def test_a_survival_model_is_told_what_to_give():
+    class CoxFitter:
+        def fit(self, frame):
+            return self
+
+        def predict_partial_hazard(self, X):
+            return pd.Series(np.exp(X[:, 0]))
+
+    with pytest.raises(ValueError, match=r"^score=CoxFitter .*score\.predict_partial_hazard"):
+        as_score(CoxFitter(), X)
+    np.testing.assert_array_equal(as_score(CoxFitter().predict_partial_hazard, X), np.exp(X[:, 0]))

@@ -1,0 +1,201 @@
+"""Bins: numbers fall into 2^K slots by their rank; a slot is looked up in a table of equal cells.
+
+Slots halve: slot q of 2^K lies in slot q // 2 of 2^(K-1). The last slot, Q, is for missing values.
+Slots are narrower near the ends, where curves are steep and rows few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+CELLS = 16
+"""Cells of the lookup table per slot."""
+
+SAMPLE = 8
+"""Rows that slots are found from, per slot."""
+
+_FINEST, _TAILS = 10, 1.75
+
+
+def scales(n: float, finest: int = _FINEST) -> tuple[int, int]:
+    """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
+    n = max(n, 2)
+    K = int(np.clip(np.ceil(np.log2(n / 4)), 1, finest))
+    return int(np.clip(round(np.log2(n) / 2), 1, min(K, finest - 1))), K
+
+
+def ranks(Q: int, tails: float = _TAILS) -> np.ndarray:
+    """Return the ranks, from 0, at which Q slots start: steps of a symmetric beta distribution."""
+    return special.betainc(tails, tails, np.arange(Q) / Q)
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """The bins of d columns of numbers.
+
+    start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
+    at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
+    merged at all. The rest is the lookup table.
+    """
+
+    start: np.ndarray
+    exact: np.ndarray
+    nested: bool
+    centre: np.ndarray
+    unit: np.ndarray
+    low: np.ndarray
+    scale: np.ndarray
+    table: np.ndarray
+    crowded: np.ndarray
+
+    @property
+    def slots(self) -> int:
+        """Number of slots, missing values aside."""
+        return self.start.shape[1]
+
+    def base(self, n: float) -> np.ndarray:
+        """Return the scale of each column of which all bins count, for n rows."""
+        if not self.nested:
+            return np.ones(len(self.start), int)
+        new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
+        by_level = np.log2(spacing(new.sum(axis=1) + 1))
+        K = int(np.log2(self.slots))
+        return np.where(self.exact, np.minimum(by_level, K), min(scales(n)[0], K)).astype(int)
+
+    @classmethod
+    def of(cls, F: np.ndarray, n: float, n_bins: int | None = None, roomy: bool = False) -> Axes:
+        """Find the bins of columns (d, m), a sample of n rows; `roomy` leaves slots for more levels.
+
+        At most 1.5 2^base levels have a slot each; other values share slots by rank, but equal
+        values always share one. `n_bins` makes so many bins of equal rank and no others.
+        """
+        base, K = scales(n)
+        F = np.sort(F, axis=1)  # missing values last
+        d, m = F.shape
+        known = m - np.isnan(F).sum(axis=1)
+        new = np.ones((d, m), bool)
+        new[:, 1:] = F[:, 1:] != F[:, :-1]
+        new &= np.arange(m) < known[:, None]
+        levels = new.sum(axis=1)
+        exact = levels <= (n_bins or 1.5 * 2**base)
+        Q = n_bins or 2**K
+        if exact.all() and not roomy:
+            Q = int(max(levels.max(initial=1), 1))
+            Q = Q if n_bins else int(spacing(Q))
+        elif not n_bins:
+            Q = max(Q, int(spacing(levels[exact].max(initial=0))))
+        start = np.full((d, Q), np.inf)
+        by_rank = np.flatnonzero(~exact)
+        if len(by_rank):
+            at = ranks(Q, 1.0 if n_bins else _TAILS)
+            start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
+        if exact.any():
+            start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
+        return cls.made(start, exact, not n_bins)
+
+    @classmethod
+    def made(cls, start: np.ndarray, exact: np.ndarray, nested: bool) -> Axes:
+        """Make the lookup table: linear cells or, where these are too coarse, cells of arcsinh."""
+        d, Q = start.shape
+        cells = CELLS * Q
+        best = _grid(start, np.zeros(d), np.zeros(d), cells)
+        enough = np.where(exact, 1.0, 0.9)
+        for where in (0.5, 0.0, 1.0):
+            some = np.flatnonzero(best[-1] < enough)  # long tails: on which side?
+            if not len(some):
+                break
+            there = np.where(np.isfinite(start[some]), start[some], np.nan)
+            centre = np.nanquantile(there, where, axis=1)
+            away = np.abs(there - centre[:, None])
+            unit = np.nanquantile(np.where(away > 0, away, np.nan), 0.01, axis=1)
+            other = _grid(start[some], centre, unit, cells)
+            better = other[-1] > best[-1][some]
+            for mine, theirs in zip(best, other, strict=True):
+                mine[some[better]] = theirs[better]
+        centre, unit, low, scale, cell, own = best
+        cell = np.where(np.isfinite(start), np.floor(cell - 1e-6), cells + 1).astype(np.intp)
+        cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
+        table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
+        table = np.maximum(table.cumsum(axis=1) - 1, 0).astype(np.int32)
+        table[:, -2] = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0)
+        table[:, -1] = Q
+        crowded = np.flatnonzero(exact & (own < 1))
+        return cls(start, exact, nested, centre, unit, low, scale, table, crowded)
+
+    def find(self, F: np.ndarray) -> np.ndarray:
+        """Return the slot of each value of columns (d, m)."""
+        with np.errstate(all="ignore"):
+            place = F - self.low[:, None]
+            for k in np.flatnonzero(self.unit):
+                place[k] = np.arcsinh((F[k] - self.centre[k]) / self.unit[k]) - self.low[k]
+            place *= self.scale[:, None]
+        width = self.table.shape[1]
+        np.clip(place, 0, width - 2, out=place)
+        if np.isnan(place.sum()):
+            place[np.isnan(place)] = width - 1
+        if len(F) > 1:
+            place += np.arange(0, len(F) * width, width)[:, None]
+        slot = self.table.take(place.astype(np.intp))
+        for k in self.crowded:
+            found = self.start[k].searchsorted(F[k], side="right") - 1
+            slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
+        return slot
+
+    def __getitem__(self, some: slice) -> Axes:
+        """Return the axes of some columns."""
+        here = np.arange(len(self.start))[some]
+        crowded = np.flatnonzero(np.isin(here, self.crowded))
+        names = ("start", "exact", "centre", "unit", "low", "scale", "table")
+        return replace(self, crowded=crowded, **{a: getattr(self, a)[some] for a in names})
+
+
+def spacing(levels: Any) -> Any:
+    """Return the least power of two, from 2, that is not below a number of levels."""
+    return 2 ** np.ceil(np.log2(np.maximum(levels, 2))).astype(int)
+
+
+def spaced(F: np.ndarray, new: np.ndarray, Q: int, nested: bool) -> np.ndarray:
+    """Return starts of slots (d, Q) for the levels F[new] of sorted columns, spread over all slots.
+
+    Merged slots then split the levels evenly, whatever Q is.
+    """
+    d, m = F.shape
+    levels = np.full((d, m + 1), np.inf)
+    levels[np.nonzero(new)[0], (np.cumsum(new, axis=1) - 1)[new]] = F[new]
+    step = Q // spacing(new.sum(axis=1)) if nested else np.ones(d, int)
+    return np.take_along_axis(levels, np.minimum(-(-np.arange(Q) // step[:, None]), m), axis=1)
+
+
+def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the least value of each slot: that of the first level whose mid-rank reaches it."""
+    m, known = F.shape[1], known[:, None]
+    place = np.arange(m)
+    first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+    after = np.where(np.append(new[:, 1:], np.ones((len(F), 1), bool), axis=1), place + 1, m)
+    after = np.minimum(np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1], known)
+    want = at * known
+    i = np.clip(np.ceil(want - 0.5).astype(np.intp), 0, known - 1)
+    mid = (np.take_along_axis(first, i, 1) + np.take_along_axis(after, i, 1)) / 2
+    i = np.where(mid >= want - 1e-9 * known, i, np.take_along_axis(after, i, 1))
+    value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
+    return np.where(i < known, value, np.inf)
+
+
+def _grid(start: np.ndarray, centre: np.ndarray, unit: np.ndarray, cells: int) -> list[np.ndarray]:
+    """Return equal cells over the starts of slots, the cell of each, and what share has its own."""
+    with np.errstate(all="ignore"):
+        at = np.arcsinh((start - centre[:, None]) / unit[:, None]) if unit.any() else start
+        finite = np.where(np.isfinite(start), at, np.nan)
+        low, high = np.fmin.reduce(finite, axis=1), np.fmax.reduce(finite, axis=1)
+        low, scale = np.nan_to_num(low), (cells - 2) / (high - low)
+        scale = np.where(np.isfinite(scale), scale, 1.0)
+        low = low - 1.5 / scale  # the first cell is for what lies below
+        cell = np.clip((at - low[:, None]) * scale[:, None], 1, cells)
+        other = np.diff(finite, axis=1) > 0
+        own = other & (np.floor(cell[:, 1:] - 1e-6) > np.floor(cell[:, :-1] + 1e-6))
+        share = own.sum(axis=1) / np.maximum(other.sum(axis=1), 1)
+        return [centre.copy(), unit.copy(), low, scale, np.nan_to_num(cell), share]

@@ -1,0 +1,190 @@
+"""All uncertainty comes from leaving folds of rows out: psi (folds, features) tells how V moves.
+
+Var(V) = sum psi^2 and Cov(V_i, V_j) = sum psi_i psi_j: of two features, two scores, two classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from firmlib.estimation.rows import Rows
+from firmlib.estimation.variance import TINY
+
+_SHARE = 0.75  # of what the jackknife has too much, left out where features are compared
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """V of m features with its uncertainty.
+
+    noise (3, m): rest, the variance of V if V = 0; what the jackknife has more than that; and the
+    least Var(V) / V. psi (G, m): by how much V moves with each fold.
+    """
+
+    V: np.ndarray
+    noise: np.ndarray
+    pvalue: np.ndarray
+    psi: np.ndarray
+
+    @classmethod
+    def of_folds(
+        cls, V: np.ndarray, without: np.ndarray, share: np.ndarray, noise: np.ndarray, pvalue: np.ndarray
+    ) -> Estimate:
+        """Return it from V without each fold (G, m), where the folds have a `share` of the weight."""
+        share = share.reshape(len(without), -1)
+        psi = (V - without) * (1 - share)
+        psi -= share * psi.sum(axis=0)
+        psi /= np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
+        return cls(V, noise, pvalue, psi)
+
+    @classmethod
+    def of_rows(
+        cls,
+        value: np.ndarray,
+        rows: Rows,
+        pvalue: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> Estimate:
+        """Return the weighted mean of `value` (n,) or (n, m) as V; the test is one-sided by default."""
+        value = value.reshape(rows.n, -1)
+        share = np.bincount(rows.fold, rows.w, rows.G) / rows.w.sum()
+        V = rows.w @ value / rows.w.sum()
+        each = (value - V) * (rows.w / rows.w.sum())[:, None]
+        psi = np.array([np.bincount(rows.fold, a, rows.G) for a in each.T]).T
+        psi /= np.sqrt(max(1 - (share**2).sum(), TINY))
+        error = np.sqrt(np.maximum((psi**2).sum(axis=0), TINY))
+        if pvalue is None:
+            pvalue = np.where(error > 1e-12 * np.abs(V), special.stdtr(degrees(psi), -V / error), V <= 0)
+        noise = np.zeros((3, len(V))) if noise is None else noise
+        return cls(V, noise, np.asarray(pvalue, dtype=float).reshape(-1), psi)
+
+    @classmethod
+    def concatenate(cls, some: Sequence[Estimate]) -> Estimate:
+        """Return the estimates of all features in one."""
+        return cls(
+            np.concatenate([e.V for e in some]),
+            np.concatenate([e.noise for e in some], axis=1),
+            np.concatenate([e.pvalue for e in some]),
+            np.concatenate([e.psi for e in some], axis=1),
+        )
+
+    def taken(self, some: np.ndarray) -> Estimate:
+        """Return the estimates of some features."""
+        return Estimate(self.V[some], self.noise[:, some], self.pvalue[some], self.psi[:, some])
+
+    def divided(self, total: float, own: np.ndarray) -> Estimate:
+        """Return V / Var(s), Var(s) = `total`, which moves by `own` (G,) with each fold."""
+        V = self.V / total
+        psi = (self.psi - np.multiply.outer(own, V)) / total
+        noise = self.noise / np.array([[total**2], [total**2], [total]])
+        noise[2] *= np.clip(1 - V, 0, 1)
+        return replace(self, V=V, psi=psi, noise=noise)
+
+    @property
+    def Q(self) -> np.ndarray:
+        """The importances, sqrt(V)."""
+        return np.sqrt(np.maximum(self.V, 0))
+
+    @property
+    def J(self) -> np.ndarray:
+        """The jackknife's variance of V."""
+        return (self.psi**2).sum(axis=0)
+
+    @property
+    def slope(self) -> np.ndarray:
+        """The variance of V is about slope V + rest; J has the rest twice."""
+        rest, _, least = self.noise
+        found = np.maximum(self.J - 2 * rest, 0) / np.maximum(self.V, np.sqrt(rest) + TINY)
+        return np.maximum(found, least)
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Standard error of Q: half of that of V over Q, or its root where V drowns in noise."""
+        error = np.sqrt(self.slope * np.maximum(self.V, 0) + self.noise[0])
+        return np.minimum(error / np.maximum(2 * self.Q, TINY), np.sqrt(error))
+
+    @property
+    def heavy_tails(self) -> np.ndarray:
+        """Whether fewer than ten folds decide how large the error is."""
+        return 3 * self.J**2 < 10 * (self.psi**4).sum(axis=0)
+
+    def interval(self, level: float, tests: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends for Q: V is inside if (estimate - V)^2 <= t^2 (slope V + rest).
+
+        The lower end is 0 where the test does not reject; `tests` intervals hold together.
+        """
+        alpha = (1 - level) / tests
+        t, a, V = special.stdtrit(degrees(self.psi), 1 - alpha / 2), self.slope, np.maximum(self.V, 0)
+        middle, half = self.V + t * t * a / 2, t * np.sqrt(a * V + self.noise[0] + (t * a / 2) ** 2)
+        low = np.where(self.pvalue > alpha, 0, np.minimum(middle - half, V))  # nan: a population
+        return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
+
+
+class Difference(NamedTuple):
+    """Q_a - Q_b of several pairs, standard error, interval and p-value."""
+
+    difference: np.ndarray
+    standard_error: np.ndarray
+    ci_low: np.ndarray
+    ci_high: np.ndarray
+    pvalue: np.ndarray
+
+
+def compare(
+    one: Estimate, i: np.ndarray, other: Estimate, j: np.ndarray, level: float, paired: bool = True
+) -> Difference:
+    """Compare features i of one estimate with features j of another on the same rows, or not."""
+    a, b = one.psi[:, i], other.psi[:, j]
+    Ja, Jb = one.J[i], other.J[j]
+    rho = np.clip((a * b).sum(axis=0) / np.maximum(np.sqrt(Ja * Jb), TINY), -1, 1) * paired
+    total = ((a - b) ** 2).sum(axis=0) if paired else Ja + Jb
+    rest, extra = one.noise[0][i] + other.noise[0][j], one.noise[1][i] + other.noise[1][j]
+    noise = rest + _SHARE * (extra - rest)
+    variance = np.maximum(total - (1 - rho**2) ** 2 * noise, total / 4)
+    gap, exact = one.V[i] - other.V[j], total <= 1e-24 * (Ja + Jb)
+    df = degrees(a - b) if paired else np.minimum(degrees(a), degrees(b))
+    t = np.where(exact, 0, np.abs(gap) / np.sqrt(np.maximum(variance, TINY)))
+    p = np.where(exact & (gap != 0) & (Ja + Jb > 0), 0.0, 2 * special.stdtr(df, -t))
+    Q, Q2, (low, high), (low2, high2) = one.Q[i], other.Q[j], one.interval(level), other.interval(level)
+    low, high, low2, high2 = low[i], high[i], low2[j], high2[j]
+
+    def both(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> np.ndarray:  # Zou 2007
+        return np.where(exact, 0, np.sqrt((x - y) ** 2 + 2 * (1 - r) * x * y))
+
+    D = Q - Q2
+    down = D - both(Q - low, high2 - Q2, np.where(low > 0, rho, -1 if paired else 0))
+    up = D + both(high - Q, Q2 - low2, np.where(low2 > 0, rho, -1 if paired else 0))
+    differ = p <= 1 - level
+    down = np.where(differ & (D > 0), np.maximum(down, 0), np.minimum(down, 0))
+    up = np.where(differ & (D < 0), np.minimum(up, 0), np.maximum(up, 0))
+    error = np.sqrt(variance) / np.maximum(Q + Q2, np.sqrt(np.sqrt(variance)) + TINY)
+    return Difference(D, np.where(exact, 0, error), down, up, p)
+
+
+def degrees(psi: np.ndarray) -> np.ndarray:
+    """Return the degrees of freedom of the sum of squares (Satterthwaite)."""
+    square = psi * psi
+    J, folds = square.sum(axis=0), np.maximum((square > 0).sum(axis=0), 4)
+    return np.clip(2 * J**2 / np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY), 3, folds - 1)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Return p-values adjusted so that any false finding is as improbable as said."""
+    order = np.argsort(p, kind="stable")
+    out = np.empty_like(p)
+    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return out
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """Return p-values adjusted for the expected share of false findings."""
+    order = np.argsort(-p, kind="stable")
+    out = np.empty_like(p)
+    scaled = p[order] * len(p) / np.arange(len(p), 0, -1)
+    out[order] = np.minimum(np.minimum.accumulate(scaled), 1)
+    return out

@@ -1,0 +1,129 @@
+"""The rows that count: their scores, weights and units, and the fold of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from firmlib.tables.checks import check_weights
+from firmlib.tables.columns import Column
+from firmlib.tables.table import Table
+
+_LARGEST, _DIFFERENCE = 1e150, 1e30  # errors are made of eighth powers of what scores differ by
+
+FOLDS = 32
+"""Parts of the rows that the jackknife leaves out in turn."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Scores s, weights w (mean 1), folds and units of the rows that have a weight.
+
+    `keep` tells which rows of the table these are; `unit` is None if every row is its own unit.
+    """
+
+    s: np.ndarray
+    w: np.ndarray
+    fold: np.ndarray
+    unit: np.ndarray | None = None
+    keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
+    population: bool = False
+    G: int = FOLDS
+    key: np.ndarray | None = None  # a hash of the unit of each row
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.s)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights differ."""
+        return bool(self.w.min() < self.w.max())
+
+    @cached_property
+    def size(self) -> int:
+        """Number of rows or, if rows belong together, of units."""
+        return self.n if self.unit is None else int(self.unit.max()) + 1
+
+    @property
+    def mean(self) -> float:
+        """Weighted mean of the scores."""
+        return float(self.w @ self.s / self.w.sum())
+
+    @property
+    def r(self) -> np.ndarray:
+        """Centred scores."""
+        return self.s - self.mean
+
+
+def folds_of_positions(start: int, n: int) -> np.ndarray:
+    """Return the folds of rows `start` to `start + n`: each run of FOLDS rows has every fold once.
+
+    A run begins at a fold of its own, so that rows with a period do not share folds.
+    """
+    i = np.arange(start, start + n)
+    run = (i // FOLDS).astype(np.uint64) * _GOLDEN
+    return (i + (run >> np.uint64(40)).astype(np.int64)) % FOLDS
+
+
+def folds_of_units(key: np.ndarray) -> np.ndarray:
+    """Return the folds of rows whose units have these hashes (uint64)."""
+    return ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
+
+
+def rows_of(
+    s: np.ndarray,
+    table: Table,
+    sample_weight: Any = None,
+    groups: Any = None,
+    *,
+    population: bool = False,
+    start: int = 0,
+) -> Rows:
+    """Return the rows of a table that have a weight; `start` rows came before.
+
+    Weights and groups are arrays or names of columns.
+    """
+    w, keep = np.ones(table.n), slice(None)
+    if sample_weight is not None:
+        w = table.vector("sample_weight", sample_weight).dense(table.n)
+        w = check_weights("sample_weight", w, table.n, zeros=not table.whole)
+        if not w.all():
+            keep = w > 0
+        w, s = w[keep], s[keep]
+    most = _LARGEST if population else _DIFFERENCE
+    largest, apart = np.abs(s).max(initial=0.0), float(np.ptp(s)) if len(s) else 0.0
+    if largest > _LARGEST or (apart > 0 and not 1 / most <= apart <= most):
+        raise ValueError(
+            f"score has values up to {largest:.3g} that differ by {apart:.3g}; expected differences "
+            f"from {1 / most:g} to {most:g}, or none: rescale the scores"
+        )
+    if groups is None or population:
+        return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)
+    key = unit_keys(table.vector("groups", groups), table)[keep]
+    unit = np.unique(key, return_inverse=True)[1]
+    if table.whole and unit.max() < 1:
+        raise ValueError("groups has one label; expected at least 2 units")
+    return Rows(s, w, folds_of_units(key), unit, keep, population, key=key)
+
+
+def unit_keys(column: Column, table: Table) -> np.ndarray:
+    """Return a hash of the unit of each row, the same in every chunk."""
+    values = column.dense(table.n)
+    if np.isnan(values).any():
+        row = int(np.isnan(values).argmax())
+        raise ValueError(
+            f"groups must not be missing, got {np.isnan(values).sum()} missing labels, the first "
+            f"at row {row}; expected the unit of each row, one of its own if it is not known"
+        )
+    if column.labels is None:
+        return pd.util.hash_array(values)
+    labels = np.array([f"{type(label).__name__} {label}" for label in column.labels], dtype=object)
+    return pd.util.hash_array(labels, categorize=False)[values.astype(np.intp)]

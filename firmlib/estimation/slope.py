@@ -1,0 +1,89 @@
+"""The paper's linear regression: V = cov(s, f)^2 / var(f), from sums over folds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from firmlib.estimation.rows import FOLDS
+from firmlib.estimation.sums import Parts, Source
+from firmlib.estimation.variance import TINY, Spread
+
+
+class Line:
+    """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, of one column; rows that miss it are left out.
+
+    f is centred and scaled by its first rows, so that large offsets lose nothing.
+    """
+
+    def __init__(self, f: np.ndarray, nominal: bool = False) -> None:
+        known = f[~np.isnan(f)]
+        self.centre = float(np.median(known)) if len(known) else 0.0
+        away = np.abs(known - self.centre).max(initial=0.0)
+        self.unit, self.nominal = float(away) or 1.0, nominal
+        self.sums, self.missing = np.zeros((6, FOLDS)), 0.0
+
+    def add(self, f: np.ndarray, each: Parts, fold: np.ndarray) -> None:
+        """Add rows."""
+        known = ~np.isnan(f)
+        w = np.ones(len(f)) if each[0] is None else each[0]
+        wr, w, f, fold = (a[known] for a in (each[1], w, (f - self.centre) / self.unit, fold))  # type: ignore[index]
+        self.missing += float(known.size - known.sum() if each[0] is None else each[0][~known].sum())
+        terms = (w, w * f, w * f * f, wr, wr * f, w * w)
+        self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
+
+    def merge(self, other: Line, move: float) -> None:
+        """Add the sums of others, whose scores are centred at `move` less."""
+        w, f, ff, r, fr, ww = other.sums
+        r, fr = r + move * w, fr + move * f
+        c, u = (other.centre - self.centre) / self.unit, other.unit / self.unit  # f -> u f + c
+        fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
+        self.sums = self.sums + np.array([w, f, ff, r, fr, ww])
+        self.missing += other.missing
+
+    def spread(self, n: float, units: bool, drop: bool) -> Spread:
+        """Return V, the error of the slope and its test; a nominal column has no slope."""
+        total = self.sums.sum(axis=1)
+        V, v, slope = _explained(total)
+        left = _explained(total[:, None] - self.sums)[0]
+        w, f, ff, r, fr, _ = self.sums
+        F, R = total[1] / max(total[0], TINY), total[3] / max(total[0], TINY)
+        zz, zr = ff - 2 * F * f + F * F * w, fr - F * r - R * f + F * R * w
+        folds = max((w > 0).sum(), 2)
+        noise = ((zr - slope * zz) ** 2).sum() / max(total[0], TINY) ** 2 / max(v, TINY)
+        noise *= folds / (folds - 1)
+        t = np.sqrt(V / noise) if noise > 1e-24 * V else np.inf * bool(V)
+        pvalue = 2 * special.stdtr(folds - 1.0, -np.nan_to_num(t, posinf=1e300))
+        V = np.nan if self.nominal else V
+        found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
+        return Spread(np.array([V]), found, np.array([pvalue]), left[:, None])
+
+    def sources(self, n: float, drop: bool) -> list[Source]:
+        """Return the line at one standard deviation below and above the mean."""
+        W, F, _, R, *_ = self.sums.sum(axis=1)
+        _, v, slope = _explained(self.sums.sum(axis=1))
+        sign = np.array([-1, 1])
+        q = np.append(R / max(W, TINY) + slope * np.sqrt(v) * sign, 0.0)
+        t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
+        p = np.append(self.sums[0][:, None] * [0.5, 0.5], np.zeros((FOLDS, 1)), axis=1)
+        sums = np.array([p, p * q, p * q * q, p, p * q])
+        missing = self.missing / max(W + self.missing, TINY)
+        mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
+        found = Source.of(sums, t, False, ordered=not self.nominal)
+        return [replace(found, missing=missing, mark=mark)]
+
+    def weights(self, drop: bool) -> np.ndarray:
+        """Return the weight of each fold (G, 1)."""
+        return self.sums[0][:, None]
+
+
+def _explained(total: np.ndarray) -> tuple:
+    """Return cov(s, f)^2 / var(f), var(f) and the slope from sums (6, ...)."""
+    w, f, ff, r, fr, _ = total
+    w = np.maximum(w, TINY)
+    v, c = np.maximum(ff / w - (f / w) ** 2, 0), fr / w - f * r / w / w
+    v = np.where(v > 1e-24, v, 0.0)
+    slope = np.where(v > 0, c / np.maximum(v, TINY), 0.0)
+    return slope * c, v, slope

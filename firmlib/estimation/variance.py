@@ -1,0 +1,161 @@
+"""V = Var q_f from sums in bins, scale by scale; and how V changes when a fold is left out.
+
+Bins b of a partition have sums over rows i with weight w_i and centred score r_i:
+W = sum w_i, S = sum w_i r_i, WW = sum w_i^2, SS = sum (w_i r_i)^2; if rows belong to units, the
+last two are sums over folds of W^2 and S^2. Then p = W / sum W, m = S / W, n = WW^-1 W^2, and
+e = (SS - m^2 WW) / (W^2 - WW) is the variance of m.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+TINY = 1e-300
+_RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
+
+
+class Spread(NamedTuple):
+    """V of d columns; noise (3, d); p-value of V = 0; V of each column without each fold (G, d)."""
+
+    V: np.ndarray
+    noise: np.ndarray
+    pvalue: np.ndarray
+    without: np.ndarray
+
+
+def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
+    """Return sums (5, ...) of w, wr, (wr)^2, w^2, w^2 r after c was taken off every score."""
+    w, r, rr, ww, wr = sums
+    return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww])
+
+
+def moments(sums: np.ndarray, units: bool) -> np.ndarray:
+    """Return W, S, SS, WW (4, G, d, bins) of each fold."""
+    if units:
+        return np.array([sums[0], sums[1], sums[1] ** 2, sums[0] ** 2])
+    return sums[:4]
+
+
+def merged(sums: np.ndarray) -> np.ndarray:
+    """Return sums (..., slots + 1) with every two neighbouring slots as one."""
+    return np.concatenate([sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:]], axis=-1)
+
+
+class Bins(NamedTuple):
+    """Of each bin p, its mean m, the variance e of m, effective rows n, and T = p (m^2 - e)."""
+
+    p: np.ndarray
+    m: np.ndarray
+    e: np.ndarray
+    n: np.ndarray
+    T: np.ndarray
+    lone: np.ndarray  # (..., 1): e of bins with one row, the pooled variance of a row
+
+    @classmethod
+    def of(cls, M: np.ndarray, lone: np.ndarray | None = None) -> Bins:
+        """Return them from W, S, SS, WW (4, ..., bins)."""
+        W, S, SS, WW = M
+        p = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY)
+        pairs, m, n = W * W - WW, S / np.maximum(W, TINY), W * W / np.maximum(WW, TINY)
+        paired = pairs > 1e-9 * W * W
+        e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
+        if lone is None:
+            df = np.where(paired, n - 1, 0)
+            lone = (df * e * n).sum(axis=-1, keepdims=True)
+            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        e = np.where(paired, e, np.where(W > 0, lone, 0))
+        return cls(p, m, e, n, p * (m * m - e), lone)
+
+    @property
+    def rest(self) -> np.ndarray:
+        """Var(T) of each bin if all means are equal."""
+        return 2 * self.p**2 * self.e**2 * np.maximum(self.n - 1, 1) / (self.n + 1)
+
+    @property
+    def jackknifed(self) -> np.ndarray:
+        """What the jackknife makes of `rest`."""
+        return self.rest * 2 * self.n * np.maximum(self.n - 1, 1) / np.maximum(self.n - 2, 0.5) ** 2
+
+
+def test_equal(bins: Bins) -> np.ndarray:
+    """Return p-values that all means are equal (Brown, Forsythe 1974; Mehrotra 1997)."""
+    p, m, e, n = bins[:4]
+    u = p * np.maximum(e, 0)
+    signal = (p * m * m).sum(axis=-1) - (p * m).sum(axis=-1) ** 2
+    noise = (u - p * u).sum(axis=-1)
+    between = ((1 - 2 * p) * u * u).sum(axis=-1) + (p * u).sum(axis=-1) ** 2
+    within = ((1 - p) ** 2 * u * u / np.maximum(n - 1, 1)).sum(axis=-1)
+    with np.errstate(all="ignore"):
+        found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
+    found = np.where(noise > TINY, found, signal <= TINY)
+    return np.where(((p > 0).sum(axis=-1) < 2) | np.isnan(found), 1.0, found)
+
+
+def cauchy(p: np.ndarray) -> np.ndarray:
+    """Return p-values (k, d) of k tests combined (Liu, Xie 2020); nan: no such test."""
+    with np.errstate(divide="ignore", over="ignore"):
+        mean = np.nanmean(1 / np.tan(np.pi * np.clip(p, TINY, 0.99)), axis=0)
+    least = np.nanmin(p, axis=0)
+    several = (np.isfinite(p).sum(axis=0) > 1) & (least > TINY)
+    return np.where(several, np.arctan2(1, mean) / np.pi, least)
+
+
+def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spread:
+    """Return V from sums (5, G, d, slots + 1), the last slot for missing values.
+
+    V_k = sum T over the bins of scale k less T of all rows as one bin, V a sum of c_k V_k (`gates`).
+    """
+    total = sums.sum(axis=(1, 3))
+    sums = recentred(sums, (total[1] / np.maximum(total[0], TINY))[:, None])
+    parts = [sums]
+    while nested and parts[-1].shape[-1] > 3:
+        parts.append(merged(parts[-1]))
+    M = [moments(part, units) for part in reversed(parts)]
+    one = moments(sums.sum(axis=-1, keepdims=True), units)
+    whole = Bins.of(one.sum(axis=1))
+    bins = [Bins.of(m.sum(axis=1)) for m in M]
+    V = np.array([b.T.sum(axis=-1) for b in bins]) - whole.T[:, 0]
+    c, noise = gates(bins, V, base)
+    left = -Bins.of(one.sum(axis=1, keepdims=True) - one, whole.lone).T[..., 0] * c.sum(axis=0)
+    for k, m in enumerate(M):
+        some = np.flatnonzero(c[k])
+        m = m[:, :, some]
+        T = Bins.of(m.sum(axis=1, keepdims=True) - m, bins[k].lone[some]).T.sum(axis=-1)
+        left[:, some] += c[k, some] * T
+    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(bins)]
+    V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
+    return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), left)
+
+
+def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return c (scales, d) so that V = sum_k c_k V_k, and the noise (3, d).
+
+    Up to the base all of V counts; finer scales add gate_k d_k, d_k = V_k - V_{k-1}, where gate_k
+    is 0 if d_k is below its error, and 1 above twice that. Beyond the last scale a smooth curve has
+    d / 4 + d / 16 + ... = d / 3 more. The error of d_k: the jackknife's if all means are equal, and
+    4 x^2 / n of each bin that is halved, x what that adds (few rows, or outliers).
+    The noise: Var(V) if all means are equal; what the jackknife has more; and 4 sum p^2 e, which
+    is Var(V) / V of a curve with noise.
+    """
+    K, d = V.shape
+    here, gate = np.arange(d), np.ones((K + 1, d))
+    gate[K] = 0
+    finest = base.copy()
+    for k in range(1, K):
+        coarse, fine = bins[k - 1], bins[k]
+        fits = (fine.p * (fine.n < 1.5)).sum(axis=-1) <= _RARE
+        finest = np.where((k >= base) & fits & (finest == k), k + 1, finest)
+        added = fine.T[:, :-1].reshape(d, -1, 2).sum(axis=-1) - coarse.T[:, :-1]
+        error = (4 * added**2 / np.maximum(coarse.n[:, :-1], 1)).sum(axis=-1)
+        error += np.maximum(fine.jackknifed.sum(axis=-1) - coarse.jackknifed.sum(axis=-1), TINY)
+        open_ = np.clip((V[k] - V[k - 1]) / np.sqrt(error) - 1, 0, 1)
+        gate[k] = np.where(k < base, 1, np.where(k < finest, open_, 0))
+    last, beyond = finest - 1, finest > base
+    step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
+    gate[last, here] *= np.where(beyond, 4 / 3, 1)
+    at = [np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here] for name in ("rest", "jackknifed")]
+    least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
+    return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])

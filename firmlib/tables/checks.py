@@ -1,0 +1,182 @@
+"""Checks of input; every message names the argument, the value and what was expected."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__: list[str] = []
+
+MEMORY_LIMIT = 8 * 2**30
+"""Bytes above which an array is refused before it is allocated."""
+
+
+def short(values: Sequence, most: int = 5) -> str:
+    """Show the first `most` of some values in a message."""
+    return f"[{', '.join(map(repr, values[:most]))}{', …' * (len(values) > most)}]"
+
+
+def check_option(name: str, value: object, options: Iterable[str]) -> None:
+    """Raise unless `value` is one of `options`."""
+    options = list(options)
+    if value not in options:
+        raise ValueError(f"{name}={value!r} is unknown; expected one of {options}")
+
+
+def as_numpy(value: Any) -> Any:
+    """Return a torch tensor as an array, wherever it is; anything else as it is."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+
+
+def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
+    """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
+    check_unmasked(name, value)
+    try:
+        array = np.asarray(as_numpy(value))
+        if array.dtype.kind in "mM":
+            raise TypeError(f"dates ({array.dtype})")
+        array = array.astype(float, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must hold numbers, got {type(value).__name__}: {error}"
+        ) from error
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, got shape {array.shape}")
+    if shape and any(e is not None and e != a for e, a in zip(shape, array.shape, strict=True)):
+        expected = tuple("any" if e is None else e for e in shape)
+        raise ValueError(f"{name} has shape {array.shape}, expected {expected}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, got shape {array.shape}")
+    check_finite(name, array)
+    return array
+
+
+def check_unmasked(name: str, value: Any) -> None:
+    """Raise if some entries of a masked array are masked."""
+    if np.ma.is_masked(value):
+        bad = np.argwhere(np.ma.getmaskarray(value))
+        raise ValueError(
+            f"{name} must not be masked, got {len(bad)} masked values, the first at "
+            f"{tuple(bad[0].tolist())}"
+        )
+
+
+def check_finite(name: str, array: np.ndarray) -> None:
+    """Raise unless all numbers are finite."""
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array))
+        where = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
+        raise ValueError(
+            f"{name} must be finite, got {bad.size} NaN or inf, the first {array[where]} at {where}"
+        )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
+) -> float:
+    """Return `value` as a finite number from `low` to `high`, or `above` and `below` them."""
+    expected = "a finite number"
+    if np.isfinite(low):
+        expected += f" above {low:g}" if above else f" from {low:g}"
+    if np.isfinite(high):
+        expected += f" and below {high:g}" if below else f" to {high:g}"
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    inside = number and np.isfinite(float(value)) and low <= value <= high
+    if not inside or (above and value == low) or (below and value == high):
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
+    return float(value)
+
+
+def check_confidence_level(value: Any) -> None:
+    """Raise unless `value` lies strictly between 0 and 1."""
+    check_number("confidence_level", value, 0, 1, above=True, below=True)
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether `value` is an integer, of Python or NumPy, and not a truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` as an int from `low` to `high`."""
+    if not is_integer(value) or value < low or (high is not None and value > high):
+        expected = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {expected}, got {value!r}")
+    return int(value)
+
+
+def check_n_bins(n_bins: Any) -> None:
+    """Raise unless `n_bins` is "auto" or an integer of at least 2."""
+    if not (is_integer(n_bins) and n_bins >= 2) and n_bins not in ("auto",):
+        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+
+
+def check_probability(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a float array of any shape with entries in [0, 1]."""
+    array = check_array(name, value, np.ndim(value))
+    bad = array[(array < 0) | (array > 1)]
+    if bad.size:
+        raise ValueError(f"{name} must lie in [0, 1], got {bad.flat[0]}")
+    return array
+
+
+def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = False) -> np.ndarray:
+    """Return `n` non-negative weights, not only `zeros` unless allowed; None means ones."""
+    if value is None:
+        return np.ones(n)
+    weights = check_array(name, value, 1, (n,))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"{name} must not be negative, got {weights[row]} at row {row}")
+    if weights.sum() == 0 and not zeros:
+        raise ValueError(f"{name} must not all be zero")
+    return weights
+
+
+def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.ndarray:
+    """Return `value` as a symmetric positive semi-definite matrix of order `d`."""
+    cov = check_array(name, value, 2, None if d is None else (d, d))
+    if cov.shape[0] != cov.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {cov.shape}")
+    if (np.diag(cov) < 0).any():
+        raise ValueError(f"{name} must have variances >= 0, got {np.diag(cov).min():.3g}")
+    sd = np.sqrt(np.diag(cov))
+    correlation = cov / np.outer(*[np.where(sd > 0, sd, 1)] * 2)  # so that units do not matter
+    asymmetry = np.abs(correlation - correlation.T).max()
+    if asymmetry > 1e-8:
+        raise ValueError(
+            f"{name} must be symmetric, got correlations that differ by {asymmetry:.3g}"
+        )
+    smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
+    if smallest < -1e-8 or cov[sd == 0].any():
+        raise ValueError(
+            f"{name} must be positive semi-definite, but its correlations have the eigenvalue "
+            f"{smallest:.3g}"
+        )
+    return (cov + cov.T) / 2
+
+
+def check_binary(name: str, value: ArrayLike, low: float, high: float) -> np.ndarray:
+    """Return `value` as a float matrix whose entries are all `low` or `high`."""
+    array = check_array(name, value, 2)
+    bad = array[(array != low) & (array != high)]
+    if bad.size:
+        raise ValueError(f"{name} must hold only {low:g} and {high:g}, got {bad[0]:g}")
+    return array
+
+
+def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
+    """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
+    size = itemsize * int(np.prod([int(n) for n in shape], dtype=object))
+    if size > MEMORY_LIMIT:
+        raise ValueError(
+            f"{name} of shape {shape} would take {size / 2**30:.1f} GiB, "
+            f"more than the {MEMORY_LIMIT / 2**30:.0f} GiB allowed"
+        )

@@ -1,0 +1,184 @@
+"""Rows that come in chunks: Parquet files, datasets, lazy frames, iterables and Dask."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from firmlib.tables.checks import check_memory
+
+__all__ = ["chunks", "dask_reduce", "is_source", "partitions", "sample"]
+
+T = TypeVar("T")
+
+_SAMPLED = 16  # row groups or partitions that a sample is drawn from
+_FAN_IN = 8  # parts that one task merges
+
+
+def is_source(X: Any) -> bool:
+    """Return whether rows come in chunks: a path, dataset, LazyFrame, iterator, or Dask."""
+    lazy = hasattr(X, "__dask_graph__") or hasattr(X, "collect_batches")
+    return lazy or isinstance(X, Iterator) or _is_on_disk(X)
+
+
+def chunks(X: Any) -> Iterator[Any]:
+    """Return the rows of a source as tables in memory, one by one.
+
+    Parameters
+    ----------
+    X : path of Parquet files, pyarrow dataset, polars LazyFrame or iterable of tables
+        A path names a file, a folder or a pattern. Row groups become pandas frames.
+    """
+    if _is_on_disk(X):
+        return (read() for read in _row_groups(X))
+    if hasattr(X, "collect_batches"):
+        return iter(X.collect_batches())
+    if hasattr(X, "columns") or hasattr(X, "dtype") or not isinstance(X, Iterable):
+        raise ValueError(
+            f"X={type(X).__name__} must be an iterable of tables, a LazyFrame, a dataset, or a "
+            "path of Parquet files; for one table use partial_fit or firm"
+        )
+    return iter(X)
+
+
+def sample(X: Any, n: int) -> Any:
+    """Return a table of about n random rows, to find bins from; None for a plain iterable.
+
+    Parameters
+    ----------
+    X : source, or list of `partitions`
+        At most sixteen row groups or partitions are read: the first, the last and random ones.
+        Partitions in a list are replaced by what was computed, so that each is computed once.
+    n : int
+    """
+    if hasattr(X, "collect_batches"):
+        polars: Any = sys.modules["polars"]
+        total = X.select(polars.len()).collect().item()
+        rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
+        return X.filter(polars.int_range(polars.len()).is_in(polars.Series(rows).implode())).collect()
+    if _is_on_disk(X):
+        groups = _row_groups(X)
+        some = _drawn(len(groups))
+        return _stacked([_some_rows(groups[i](), n, i, len(some)) for i in some])
+    parts = partitions(X) if hasattr(X, "__dask_graph__") else X
+    if not (isinstance(parts, list) and parts and hasattr(parts[0], "__dask_graph__")):
+        return None
+    from dask.base import compute, persist
+    from dask.delayed import delayed
+
+    some = _drawn(len(parts))
+    for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
+        parts[i] = part
+    rows = [delayed(_some_rows)(parts[i], n, i, len(some)) for i in some]
+    return _stacked(list(compute(*rows)))
+
+
+def partitions(X: Any) -> list[Any]:
+    """Return the partitions of a Dask array or data frame, delayed, each with all columns."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X must be a table with 2 axes (rows, columns), got shape {X.shape}")
+    if hasattr(X, "rechunk"):
+        X = X.rechunk({1: -1})
+        lengths = np.nan_to_num(X.chunks[0]).astype(int)
+        check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
+    return np.ravel(X.to_delayed()).tolist()
+
+
+def dask_reduce(
+    X: Any, one: Callable[[Any, int], T], two: Callable[[T, T], T], *, progress: bool = False
+) -> T:
+    """Return two(two(one(table 0, 0), one(table 1, 1)), ...), each computed where its rows are.
+
+    Parameters
+    ----------
+    X : dask array, dask data frame or list of `partitions`
+    one : function (table, index) -> T
+        Of the rows of one partition. It is sent once, not with each partition.
+    two : function (T, T) -> T
+        Must not change its arguments: Dask runs a lost task again.
+    progress : bool, default False
+        Show the bar of Dask.
+    """
+    from dask.delayed import delayed
+    from dask.diagnostics.progress import ProgressBar
+
+    parts = X if isinstance(X, list) else partitions(X)
+    shared = delayed(one, traverse=False)  # one key in the graph
+    found = [delayed(_applied)(shared, part, i) for i, part in enumerate(parts)]
+    while len(found) > 1:
+        groups = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
+        found = [delayed(_merged)(two, group) for group in groups]
+    with ProgressBar() if progress else nullcontext():
+        return found[0].compute()
+
+
+def _applied(function: Callable[..., T], *arguments: Any) -> T:
+    return function(*arguments)
+
+
+def _merged(two: Callable[[T, T], T], parts: list[T]) -> T:
+    total = parts[0]
+    for part in parts[1:]:
+        total = two(total, part)
+    return total
+
+
+def _drawn(count: int) -> list[int]:
+    """Return the chunks that a sample is drawn from: both ends of sorted rows, and random ones."""
+    inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
+    return sorted({0, count - 1, *inner.tolist()})
+
+
+def _some_rows(table: Any, n: int, seed: int, tables: int) -> Any:
+    """Return the share of one of some tables in n random rows."""
+    total = table.shape[0]
+    count = min(-(-n // tables), total)
+    rows = np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def _stacked(tables: list[Any]) -> Any:
+    tables = [table for table in tables if table.shape[0]] or tables[:1]
+    if not hasattr(tables[0], "iloc"):
+        return np.concatenate(tables)
+    import pandas as pd
+
+    return pd.concat(tables, ignore_index=True)
+
+
+def _is_on_disk(X: Any) -> bool:
+    dataset = sys.modules.get("pyarrow.dataset")
+    held = dataset is not None and isinstance(X, dataset.Dataset)
+    return held or isinstance(X, str | os.PathLike)
+
+
+def _row_groups(X: Any) -> list[Callable[[], Any]]:
+    """Return functions that read the row groups of a dataset, or of the Parquet files of a path."""
+    data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
+    groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
+    for group in groups:
+        rows = sum(part.num_rows for part in group.row_groups or [])
+        check_memory(f"a row group of {group.path}", (rows, len(data.schema)))
+    if not groups:
+        raise ValueError(f"X={X!r} has no rows")
+    return [lambda group=group: group.to_table(schema=data.schema).to_pandas() for group in groups]
+
+
+def _dataset(name: str) -> Any:
+    try:
+        from pyarrow import dataset
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
+    if Path(name).is_dir():
+        return dataset.dataset(name, format="parquet", partitioning="hive")
+    files = sorted(glob.glob(name))
+    if not files:
+        raise ValueError(f"X={name!r} is not a file, folder or pattern that matches Parquet files")
+    return dataset.dataset(files, format="parquet")
