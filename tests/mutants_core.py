@@ -19,9 +19,76 @@ from tqdm import tqdm
 from workflow import ROOT, engine
 
 SECONDS = 10
-TESTS = ["tests/test_fuzz.py", "tests/test_laws.py", "tests/test_answers.py"]
+TESTS = [f"tests/test_{name}.py" for name in ("golden", "fuzz", "laws", "answers")]
 
-MUTANTS: list[tuple[str, str, str]] = []  # fmt: skip
+MUTANTS: list[tuple[str, str, str]] = [
+    # bins
+    ("estimation/bins.py", "round(np.log2(n) / 2)", "round(np.log2(n) / 3)"),
+    ("estimation/bins.py", "np.ceil(np.log2(n / 4))", "np.ceil(np.log2(n / 2))"),
+    ("estimation/bins.py", "n_bins or 1.5 * 2**base)", "n_bins or 2**base)"),
+    ("estimation/bins.py", "np.ceil(want - 0.5)", "np.ceil(want + 0.5)"),
+    ("estimation/bins.py", "place[np.isnan(place)] = width - 1", "place[np.isnan(place)] = 0"),
+    ("estimation/bins.py", 'F[k], side="right") - 1', 'F[k], side="left") - 1'),
+    ("estimation/bins.py", "table.cumsum(axis=1) - 1", "table.cumsum(axis=1) - 2"),
+    ("estimation/bins.py", "1.0 if n_bins else _TAILS", "_TAILS"),
+    ("estimation/bins.py", "new[:, 1:] = F[:, 1:] != F[:, :-1]", "new[:, 1:] = True"),
+    # sums
+    ("estimation/sums.py", "(w * r) ** 2, w * w,", "w * r * r, w * w,"),
+    ("estimation/sums.py", "[w, w * r,", "[w, r,"),
+    ("estimation/sums.py", "at = slot + shift", "at = np.maximum(slot - 1, 0) + shift"),
+    ("estimation/sums.py", "recentred(theirs.sums, -move)", "theirs.sums"),
+    ("estimation/sums.py", "recentred(other.sums, -move)", "recentred(other.sums, move)"),
+    ("estimation/sums.py", "rr / w - (r / w) ** 2", "rr / w"),
+    ("estimation/sums.py", "rr + 2 * move * r", "rr + move * r"),
+    ("estimation/sums.py", "np.sign(S @ (rank", "np.sign(-S @ (rank"),
+    ("estimation/sums.py", "sums[..., -1] = 0", "sums[..., 0] = 0"),
+    ("estimation/sums.py", "rows = np.flatnonzero(key <", "rows = np.arange(m) + 0 * np.sum(key <"),
+    ("estimation/sums.py", "where[code]", "where[code[::-1]]"),
+    ("estimation/sums.py", "fold[here])\n    return found", "fold[here][::-1])\n    return found"),
+    # variance
+    ("estimation/variance.py", "rr - 2 * c * wr", "rr - c * wr"),
+    ("estimation/variance.py", "p * (m * m - e)", "p * (m * m + e)"),
+    ("estimation/variance.py", "SS - m * m * WW", "SS"),
+    ("estimation/variance.py", "TINY), W * W - WW", "TINY), W * W"),
+    ("estimation/variance.py", "(df * e * n)", "(df * e)"),
+    ("estimation/variance.py", " - whole.T[:, 0]", ""),
+    ("estimation/variance.py", "2 * self.p**2 * self.e**2", "self.p**2 * self.e**2"),
+    ("estimation/variance.py", "u * u / np.maximum(n - 1, 1)", "u * u / np.maximum(n, 1)"),
+    ("estimation/variance.py", "(1 - 2 * p) * u * u", "(1 - p) * u * u"),
+    ("estimation/variance.py", "np.arctan2(1, mean)", "np.arctan2(1, 2 * mean)"),
+    ("estimation/variance.py", "np.where(k < base, test_equal(b)", "np.where(k == 0, test_equal(b)"),
+    ("estimation/variance.py", "np.sqrt(error) - 1, 0, 1)", "np.sqrt(error), 0, 1)"),
+    ("estimation/variance.py", "np.where(beyond, 4 / 3, 1)", "np.where(beyond, 1, 1)"),
+    ("estimation/variance.py", "4 * added**2", "added**2"),
+    ("estimation/variance.py", "least = 4 *", "least = 2 *"),
+    # jackknife
+    ("estimation/jackknife.py", "(V - without) * (1 - share)", "(V - without)"),
+    ("estimation/jackknife.py", "psi -= share * psi.sum(axis=0)", "psi -= 0"),
+    ("estimation/jackknife.py", "self.J - 2 * rest", "self.J - rest"),
+    ("estimation/jackknife.py", "2 * J**2 / np", "J**2 / np"),
+    ("estimation/jackknife.py", "degrees(self.psi), 1 - alpha / 2", "degrees(self.psi), 1 - alpha"),
+    ("estimation/jackknife.py", "self.V + t * t * a / 2", "self.V"),
+    ("estimation/jackknife.py", "np.where(self.pvalue > alpha, 0,", "np.where(self.pvalue > 1, 0,"),
+    ("estimation/jackknife.py", "np.maximum(2 * self.Q, TINY)", "np.maximum(self.Q, TINY)"),
+    ("estimation/jackknife.py", "np.multiply.outer(own, V)", "np.multiply.outer(0 * own, V)"),
+    ("estimation/jackknife.py", "-1, 1) * paired", "-1, 1)"),
+    ("estimation/jackknife.py", "(1 - rho**2) ** 2 * noise, total / 4", "0 * noise, total / 4"),
+    ("estimation/jackknife.py", "differ = p <= 1 - level", "differ = p <= 1"),
+    ("estimation/jackknife.py", "scaled = p[order] * len(p)", "scaled = p[order]"),
+    ("estimation/jackknife.py", "np.maximum.accumulate(p[order] *", "(p[order] *"),
+    # slope
+    ("estimation/slope.py", "fr / w - f * r / w / w", "fr / w"),
+    ("estimation/slope.py", "special.stdtr(folds - 1.0", "special.stdtr(folds + 9.0"),
+    ("estimation/slope.py", "[4 * noise]", "[noise]"),
+    ("estimation/slope.py", "noise *= folds / (folds - 1)", "noise *= 1"),
+    ("estimation/slope.py", "r + move * w, fr + move * f", "r, fr"),
+    # rows and streams
+    ("estimation/rows.py", "folds_of_positions(start, len(s))", "np.argsort(np.argsort(s)) % FOLDS"),
+    ("estimation/rows.py", "Rows(s, w, folds_of_units(key)", "Rows(s, w, folds_of_positions(0, len(s))"),
+    ("estimation/rows.py", "keep = w > 0", "keep = w >= 0"),
+    ("streaming.py", "start=self._n,", "start=0,"),
+    ("streaming.py", "self._totals += moved_totals(other._totals, move)", "self._totals += other._totals"),
+]  # fmt: skip
 
 
 def changed(file: str, old: str, new: str) -> str:
