@@ -56,7 +56,8 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("estimation/variance.py", "u * u / np.maximum(n - 1, 1)", "u * u / np.maximum(n, 1)"),
     ("estimation/variance.py", "(1 - 2 * p) * u * u", "(1 - p) * u * u"),
     ("estimation/variance.py", "np.arctan2(1, mean)", "np.arctan2(1, 2 * mean)"),
-    ("estimation/variance.py", "np.where(k < base, test_equal(b)", "np.where(k == 0, test_equal(b)"),
+    ("estimation/variance.py", "np.where(k < base, test_equal(b)",
+     "np.where(k == 0, test_equal(b)"),
     ("estimation/variance.py", "np.sqrt(error) - 1, 0, 1)", "np.sqrt(error), 0, 1)"),
     ("estimation/variance.py", "np.where(beyond, 4 / 3, 1)", "np.where(beyond, 1, 1)"),
     ("estimation/variance.py", "4 * added**2", "added**2"),
@@ -83,11 +84,14 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("estimation/slope.py", "noise *= folds / (folds - 1)", "noise *= 1"),
     ("estimation/slope.py", "r + move * w, fr + move * f", "r, fr"),
     # rows and streams
-    ("estimation/rows.py", "folds_of_positions(start, len(s))", "np.argsort(np.argsort(s)) % FOLDS"),
-    ("estimation/rows.py", "Rows(s, w, folds_of_units(key)", "Rows(s, w, folds_of_positions(0, len(s))"),
+    ("estimation/rows.py", "folds_of_positions(start, len(s))",
+     "np.argsort(np.argsort(s)) % FOLDS"),
+    ("estimation/rows.py", "Rows(s, w, folds_of_units(key)",
+     "Rows(s, w, folds_of_positions(0, len(s))"),
     ("estimation/rows.py", "keep = w > 0", "keep = w >= 0"),
     ("streaming.py", "start=self._n,", "start=0,"),
-    ("streaming.py", "self._totals += moved_totals(other._totals, move)", "self._totals += other._totals"),
+    ("streaming.py", "self._totals += moved_totals(other._totals, move)",
+     "self._totals += other._totals"),
 ]  # fmt: skip
 
 
