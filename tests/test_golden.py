@@ -77,7 +77,8 @@ def cases():
         "stream": lambda: numbers(streamed(X, s, w)),
         "compare": lambda: compared(firm(s, X).compare()),
         "ranks": lambda: compared(firm(s, X).ranks()),
-        "adjusted": lambda: dict(enumerate(np.ravel(firm(s, X).pvalues_adjusted()))),
+        "holm": lambda: dict(enumerate(firm(s, X).pvalues_adjusted())),
+        "bh": lambda: dict(enumerate(firm(s, X).pvalues_adjusted("bh"))),
         "two scores": lambda: compared(firmlib.compare(firm(s, X), firm(other, X))),
         "two samples": lambda: compared(firmlib.compare(firm(s, X), firm(r, large))),
         "curve": lambda: compared(

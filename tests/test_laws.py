@@ -5,7 +5,6 @@ FirmResult. `same` compares two results; what a law lets change is said there.
 """
 
 import importlib
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -245,19 +244,27 @@ def test_weights_of_a_population_are_repetitions(rows):
 # Chunks
 
 
+@pytest.mark.parametrize("first_rows", [2, 10_000])
+@pytest.mark.parametrize("method", ["auto", "slope"])
 @given(samples, st.integers(1, 6), st.randoms(use_true_random=False))
-def test_parts_merge_in_any_order_to_one_pass(rows, parts, random: Random):
-    X = np.nan_to_num(rows.X.round())  # levels: every part has the same bins
+def test_parts_merge_in_any_order_to_one_pass(first_rows, method, rows, parts, random):
+    """Bins are those of the whole stream if they are found early, else of all rows together."""
+    options = {"first_rows": first_rows, "method": method, "missing": "drop"}
+    s, number = rows.s + np.arange(len(rows.s)), rows.X[:, 0]  # centres of parts differ
+    X = pd.DataFrame({"number": number, "level": rows.X[:, 1], "tied": np.round(number)})
+    X = X if method == "slope" else X.assign(word=np.array(list("dacb"))[rows.X[:, 1].astype(int)])
+    whole = StreamingFirm(**options).partial_fit(X, s, sample_weight=rows.w)
+    if first_rows == 2 and method == "auto":
+        options["bins"] = whole.bins
     pieces = [
-        StreamingFirm().partial_fit(X[i], rows.s[i], sample_weight=rows.w[i])
-        for i in np.array_split(np.arange(len(rows.s)), parts)
+        StreamingFirm(**options).partial_fit(X.iloc[i], s[i], sample_weight=rows.w[i])
+        for i in np.array_split(np.arange(len(s)), parts)
     ]
     random.shuffle(pieces)
     while len(pieces) > 1:
         other = pieces.pop(random.randrange(1, len(pieces)))
         pieces[0].merge(other)
-    a = StreamingFirm().partial_fit(X, rows.s, sample_weight=rows.w).result()
-    same(pieces[0].result(), a, errors=5)
+    same(pieces[0].result(), whole.result(), errors=5, V=1e-8)
 
 
 @pytest.mark.parametrize("parts", [1, 7])
