@@ -361,8 +361,8 @@ def test_a_feature_turned_around_changes_direction_only(way, rows):
 @quick_ways
 @given(samples, st.sampled_from([2.0, 1e-8, 1e8, -1.0, -3.0]), st.sampled_from([0.0, 1e3]))
 def test_a_score_may_be_shifted_and_scaled(way, rows, scale, shift):
-    b = WAYS[way](rows.s, rows.X)
-    a = WAYS[way](scale * (rows.s + shift), rows.X)
+    b = WAYS[way](rows.s, rows.X, sample_weight=rows.w)
+    a = WAYS[way](scale * (rows.s + shift), rows.X, sample_weight=rows.w)
     same(a, b, abs(scale), V=1e-8, direction=np.sign(scale))
 
 
