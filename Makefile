@@ -105,7 +105,7 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
 	@$(BIN)/python -m workflow.site
 
-build/explorer.js: site/export.py firmlib/datasets.py firmlib/_files.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
+build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
 	@mkdir -p build && $(BIN)/python site/export.py $@
 
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed

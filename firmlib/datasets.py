@@ -1,56 +1,56 @@
-"""The paper's toy data (Section 3); splice sites and flights from `data/`."""
+"""The paper's toy data (Section 3), and the files of `data/`: splice sites and flights."""
 
 import ast
+import gzip
+import hashlib
+import io
+import zlib
 from functools import reduce
 from itertools import product
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from firmlib._checks import (
+from firmlib.strings.alphabet import encode
+from firmlib.tables.checks import (
     check_array,
     check_covariance,
     check_integer,
     check_number,
     check_option,
 )
-from firmlib._files import data_file, flights, splice
-from firmlib.strings.alphabet import encode
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
-_ROUNDS = 1000  # in which sequences with a motif that must not occur are drawn again
-_RARE = 0.01  # share of random sequences without that motif below which it is not tried
-_POINT = 1e-9  # letters: so small an sd puts the normal distribution on one position
+DATA = Path(__file__).resolve().parents[1] / "data"  # of a checkout of the compendium
+_ROUNDS = 100  # in which sequences with a motif that must not occur are drawn again
+_OPERATORS: dict[type, Any] = {ast.BitXor: np.logical_xor}
+_OPERATORS |= dict.fromkeys((ast.BitAnd, ast.And), np.logical_and)
+_OPERATORS |= dict.fromkeys((ast.BitOr, ast.Or), np.logical_or)
 _SYMBOLS = str.maketrans({"∨": "|", "∧": "&", "¬": "~", "⊕": "^", "!": "~"})
 
 
 def boolean_table(
     formula: str = PAPER_FORMULA, n_variables: int = 3, *, coding: str = "01"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Truth table of a Boolean formula (Section 3.1).
+    """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
     Parameters
     ----------
     formula : str, default "x1 | (~x1 & ~x2)", the paper's
-        In the variables x1, x2, ..., the constants 0 and 1, parentheses and, from the strongest
-        to the weakest, ``~`` (or ¬, !), ``&`` (∧), ``^`` (⊕) and ``|`` (∨); or the words not,
-        and, or. It is parsed, never evaluated as code.
+        In x1, x2, ..., 0, 1, parentheses and, from the strongest to the weakest, ``~`` (or ¬, !),
+        ``&`` (∧), ``^`` (⊕) and ``|`` (∨), or not, and, or. It is parsed, never run as code.
     n_variables : int, default 3
-        From 1 to 10; the formula need not use all of them.
+        From 1 to 10, the last changing fastest; the formula need not use all of them.
     coding : {"01", "+-"}, default "01"
         False and true as 0 and 1, or as -1 and +1.
-
-    Returns
-    -------
-    X : ndarray of shape (2**n_variables, n_variables)
-        All inputs, the last variable changing fastest.
-    y : ndarray of shape (2**n_variables,)
-        Labels, -1 and +1.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
         tree = ast.parse(str(formula).translate(_SYMBOLS).strip(), mode="eval")
         return _truth(tree.body, variables)
     except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"formula={formula!r} is no Boolean formula: {error}") from error
+        raise ValueError(f"formula={formula!r} is not a Boolean formula: {error}") from error
     except KeyError as error:
         raise ValueError(
             f"formula={formula!r} uses {error.args[0]}, expected only {', '.join(variables)}, "
@@ -89,16 +89,10 @@ def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
             return np.bool_(value)
         case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
             return ~_truth(operand, variables)
-        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            return _truth(left, variables) & _truth(right, variables)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _truth(left, variables) | _truth(right, variables)
-        case ast.BinOp(left=left, op=ast.BitXor(), right=right):
-            return _truth(left, variables) ^ _truth(right, variables)
-        case ast.BoolOp(op=ast.And(), values=values):
-            return reduce(np.logical_and, [_truth(value, variables) for value in values])
-        case ast.BoolOp(op=ast.Or(), values=values):
-            return reduce(np.logical_or, [_truth(value, variables) for value in values])
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_truth(left, variables), _truth(right, variables))
+        case ast.BoolOp(op=op, values=values):
+            return reduce(_OPERATORS[type(op)], [_truth(value, variables) for value in values])
     raise KeyError(repr(ast.unparse(node)))
 
 
@@ -109,25 +103,17 @@ def two_gaussians(
     cov: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes of normal inputs (Section 3.2).
+    """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
     Parameters
     ----------
     n : int, default 400
         Rows, half of them in each class.
     shift : array of shape (d,), default (1.0, 2.0, 0.0)
-        Distance of the two means in each dimension, which lie symmetric about 0; by default the
-        second dimension tells the classes apart best and the third not at all.
+        Difference of the two means, which are symmetric about 0.
     cov : array of shape (d, d), optional
         Covariance within each class; the identity by default.
     random_state : int or RandomState, optional
-        Of all random numbers; by default other ones each time.
-
-    Returns
-    -------
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-        Labels, -1 and +1.
 
     Examples
     --------
@@ -157,38 +143,28 @@ def gattaca(
     background: ArrayLike = (0.25, 0.25, 0.25, 0.25),
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random DNA with a mutated motif planted in one class (Section 3.3).
+    """Random DNA X with a mutated motif planted in one class of y (Section 3.3).
 
     Parameters
     ----------
     n : int, default 5000
-        Sequences, half of them in each class.
+        Sequences, half of them with label -1 and half with +1.
     length : int, default 70
-        Letters in each; the paper does not give it.
+        Letters of each, A, C, G, T as 0 to 3; the paper does not give this number.
     motif : str, default "GATTACA"
-        What is planted in the positive class.
+        Planted in the positive class.
     center : float, default 35.0
-        Mean of the normal distribution whose rounded value is the motif's first position, counted
-        from 0, given that the motif fits.
+        Mean of the normal distribution whose rounded value is the motif's first position (from 0).
     sd : float, default 7.0
         Standard deviation of that distribution.
     mutations : int, default 1
         Letters of each planted motif, at random places, that are replaced by a random letter.
     unseen : bool, default False
-        If true, the new letter always differs from the old one, and every sequence in which the
-        motif occurs all the same is drawn again: no training example contains it. If false, as
-        in the paper, a quarter of the replaced letters stay what they were.
+        If true, the new letter always differs from the old one, and no sequence contains the
+        motif. If false, as in the paper, a quarter of the replaced letters do not change.
     background : array of shape (4,), default (0.25, 0.25, 0.25, 0.25)
         Probabilities of A, C, G, T outside the motif.
     random_state : int or RandomState, optional
-        Of all random numbers; by default other ones each time.
-
-    Returns
-    -------
-    X : ndarray of shape (n, length), uint8
-        A, C, G, T as 0 to 3.
-    y : ndarray of shape (n,)
-        Labels, -1 and +1.
 
     Examples
     --------
@@ -210,11 +186,6 @@ def gattaca(
     p = check_array("background", background, 1, (4,))
     if (p < 0).any() or not np.isclose(p.sum(), 1):
         raise ValueError(f"background={background!r} must be four probabilities that sum to 1")
-    if unseen and (share := _share_without(codes, p, length)) < _RARE:
-        raise ValueError(
-            f"motif={motif!r} turns up by chance too often for sequences without it: only "
-            f"{share:.2g} of those of length={length} lack it, expected {_RARE} or more"
-        )
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
@@ -232,33 +203,15 @@ def gattaca(
         if not len(draw):
             return X, y
     raise ValueError(
-        f"motif={motif!r} turns up by chance too often for sequences without it: {len(draw)} of "
-        f"{n} still hold it after {_ROUNDS} draws"
+        f"motif={motif!r} occurs by chance too often for unseen=True: {len(draw)} of {n} sequences "
+        f"of length={length} still contain it after {_ROUNDS} draws"
     )
-
-
-def _share_without(motif: np.ndarray, p: np.ndarray, length: int) -> float:
-    """Probability that `length` independent letters do not contain the motif.
-
-    By the automaton whose state is how many letters of the motif have just been read.
-    """
-    text = motif.tolist()
-    step = np.zeros((len(text), len(text) + 1))
-    for state in range(len(text)):
-        for letter in range(4):
-            read = [*text[:state], letter]
-            after = max(m for m in range(state + 2) if read[len(read) - m :] == text[:m])
-            step[state, after] += p[letter]
-    reached = np.eye(1, len(text))[0]
-    for _ in range(length):
-        reached = (reached @ step)[:-1]
-    return float(reached.sum())
 
 
 def _starts(rng: np.random.RandomState, n: int, center: float, sd: float, last: int) -> np.ndarray:
     """Rounded normal positions from 0 to `last`, as a column."""
     edges = np.arange(last + 2) - 0.5
-    p = np.diff(norm.cdf(edges, center, max(sd, _POINT)))
+    p = np.diff(norm.cdf(edges, center, max(sd, 1e-9)))  # an sd of 0 means one position
     return rng.choice(last + 1, size=n, p=p / p.sum())[:, None]
 
 
@@ -272,3 +225,126 @@ def _mutated(
     step = rng.randint(1, 4, size=places.shape) if change else rng.randint(0, 4, places.shape)
     copies[rows, places] = (copies[rows, places] + step) % 4
     return copies
+
+
+def data_file(name: str) -> Path:
+    """Return the path of a file in data/ of the compendium, from any working directory.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> from firmlib.datasets import data_file
+    >>> data_file('claims.json').exists()
+    True
+    """
+    check_option("name", name, sorted(path.name for path in DATA.glob("*")))
+    return DATA / name
+
+
+class _File(NamedTuple):
+    """A file of `data/`, described in data/README.md, and the sha256 of the text in it."""
+
+    file: str
+    sha256: str  # the compressed bytes depend on the version of zlib
+
+    def read(self, folder: str | PathLike | None) -> str:
+        """Return the text; raise unless it is that of this version of firmlib."""
+        path = Path(DATA if folder is None else folder, self.file)
+        restore = "restore it with git, or make it again with the scripts in data/"
+        if not path.is_file():
+            raise ValueError(
+                f"{path} is not there: the data are in data/ of the repository, not in the "
+                f"package; name their folder with folder=..., or {restore}"
+            )
+        try:
+            text = gzip.decompress(path.read_bytes()).decode("ascii")
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+            message = f"{path} is truncated or not a gzip text ({error}); {restore}"
+            raise ValueError(message) from error
+        found = hashlib.sha256(text.encode()).hexdigest()
+        if found != self.sha256:
+            raise ValueError(
+                f"{path} was changed: the sha256 of its text is {found}, expected {self.sha256}; "
+                f"{restore}"
+            )
+        return text
+
+
+SPLICE = {
+    site: _File(f"splice_{site}.tsv.gz", sha256)
+    for site, sha256 in {
+        "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+        "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+        "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
+    }.items()
+}
+FLIGHTS = _File(
+    "flights.csv.gz", "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead"
+)
+
+
+def splice(
+    site: str = "acceptor", *, folder: str | PathLike | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Splice sites of real genes, among decoys (data/README.md).
+
+    Parameters
+    ----------
+    site : {"acceptor", "donor", "uci"}, default "acceptor"
+        Acceptors (AG) or donors (GT) of Drosophila genes with as many decoys that contain the same
+        two letters, 140 letters; or the UCI splice-junction set of primate genes, 60 letters. The
+        junction of exon and intron is in the middle, just after AG or just before GT.
+    folder : path, optional
+        Where the files are; by default data/ of the repository.
+
+    Returns
+    -------
+    X, y : ndarrays of shapes (n, length) and (n,)
+        A, C, G, T as 0 to 3; -1 for decoys and +1 for sites, or for "uci" "EI" (donor), "IE"
+        (acceptor) and "N" (neither).
+    groups : ndarray of shape (n,)
+        Equal for sequences of one gene, or with a stretch in common: for splits by group.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import splice
+    >>> X, y, groups = splice("donor")
+    >>> bool((X[:, 70:72] == [2, 3]).all()), int(y.sum())  # GT in all, half of them true
+    (True, 0)
+    """
+    check_option("site", site, SPLICE)
+    _, *rows = SPLICE[site].read(folder).splitlines()
+    group, label, sequence = zip(*(row.split("\t") for row in rows), strict=True)
+    y = np.array(label) if site == "uci" else np.array(label).astype(int)
+    return encode(sequence), y, np.unique(group, return_inverse=True)[1]
+
+
+def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
+    """Flights from New York in 2013 with their weather: a typical table (data/README.md).
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the file is; by default data/ of the repository.
+
+    Returns
+    -------
+    X : DataFrame of shape (30_000, 16)
+        In the order of time: `scheduled` (a date with its time), the categories `carrier`,
+        `origin` and `dest`, and numbers of the flight, the plane and the weather, many missing.
+    delay : ndarray of shape (30_000,)
+        Minutes from the scheduled to the real departure, negative if it was early.
+
+    Examples
+    --------
+    >>> from firmlib.datasets import flights
+    >>> X, delay = flights()
+    >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
+    (0.11, 12.7)
+    """
+    kinds: Any = dict.fromkeys(("carrier", "origin", "dest"), "category")
+    X = pd.read_csv(io.StringIO(FLIGHTS.read(folder)), parse_dates=["scheduled"], dtype=kinds)
+    return X, X.pop("dep_delay").to_numpy()

@@ -1,4 +1,4 @@
-"""Kernel expansions, written out: exact gradients and unfolded weights (eq. 2)."""
+"""Kernel expansions (eq. 2): exact gradients and unfolded weights."""
 
 from dataclasses import dataclass
 from math import comb
@@ -11,10 +11,12 @@ from scipy.special import factorial
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures
 
-from firmlib._checks import check_array, check_memory, check_number, check_option
 from firmlib.scores import as_score
+from firmlib.tables.checks import check_array, check_memory, check_number, check_option
 
 __all__ = ["KernelExpansion", "gradient"]
+
+_KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class KernelExpansion:
     Parameters
     ----------
     dual_coef : array of shape (m,)
-        alpha_i; for a scikit-learn classifier this already contains the label's sign.
+        alpha_i, with the sign of the label.
     centers : array of shape (m, d)
         The x_i.
     kernel : {"linear", "poly", "rbf"}
@@ -32,9 +34,8 @@ class KernelExpansion:
     scale : float, default 1.0
         scikit-learn's `gamma`; the paper's is ``width`` = scale^(-1/2).
     coef0 : float, default 0.0
-        Of the polynomial kernel.
     degree : float, default 1
-        Of the polynomial kernel; `unfold` needs an integer.
+        Both of the polynomial kernel; `unfold` needs an integer degree.
     intercept : float, default 0.0
         b.
 
@@ -67,15 +68,11 @@ class KernelExpansion:
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
-        """Read the expansion off a fitted `estimator`.
-
-        That is an SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge.
-        """
-        kind = type(estimator).__name__
-        kernel = getattr(estimator, "kernel", None)
+        """Return the expansion of a fitted `estimator`: an SVM of scikit-learn or KernelRidge."""
+        kind, kernel = type(estimator).__name__, getattr(estimator, "kernel", None)
         if not hasattr(estimator, "dual_coef_") or kernel not in _KERNELS:
             raise ValueError(
-                f"estimator={kind}(kernel={kernel!r}) is no fitted kernel model with one of the "
+                f"estimator={kind}(kernel={kernel!r}) is not a fitted kernel model with one of the "
                 f"kernels {sorted(_KERNELS)}"
             )
         dual_coef = _dense(estimator.dual_coef_)
@@ -112,11 +109,12 @@ class KernelExpansion:
         if self.kernel == "rbf":  # dk/dx = 2 scale (x_i - x) k
             A = self._kernel(X) * self.dual_coef
             return 2 * self.scale * (A @ self.centers - A.sum(axis=1, keepdims=True) * X)
-        if self.kernel == "poly":  # dk/dx = degree scale (scale x_i'x + coef0)^(degree - 1) x_i
-            inner = self.scale * linear_kernel(X, self.centers) + self.coef0
-            A = self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef
-            return A @ self.centers
-        return np.tile(self.dual_coef @ self.centers, (len(X), 1))
+        if self.kernel == "linear":
+            return np.tile(self.dual_coef @ self.centers, (len(X), 1))
+        # dk/dx = degree scale (scale x_i'x + coef0)^(degree - 1) x_i
+        inner = self.scale * linear_kernel(X, self.centers) + self.coef0
+        A = self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef
+        return A @ self.centers
 
     def unfold(self) -> tuple[np.ndarray, np.ndarray]:
         """Explicit weights w = sum_i alpha_i Phi(x_i) of a linear or polynomial kernel (Section 1).
@@ -128,8 +126,7 @@ class KernelExpansion:
         w : ndarray of shape (M,)
             Their weights in feature space, where (scale x'y + coef0)^D = Phi(x)'Phi(y) with
             Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m and
-            m_0 = D - |m|: what the model regularizes. Multiply by that root once more for
-            the coefficient of x^m in s.
+            m_0 = D - |m|. The coefficient of x^m in s is w_m times that root.
 
         Examples
         --------
@@ -160,21 +157,17 @@ class KernelExpansion:
     def _kernel(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "rbf":
             return rbf_kernel(X, self.centers, gamma=self.scale)
-        if self.kernel == "poly":
-            inner = self.scale * linear_kernel(X, self.centers) + self.coef0
-            return inner**self.degree
-        return linear_kernel(X, self.centers)
+        inner = linear_kernel(X, self.centers)
+        poly = self.kernel == "poly"
+        return (self.scale * inner + self.coef0) ** self.degree if poly else inner
 
 
 def _dense(array: Any) -> np.ndarray:
     return array.toarray() if sparse.issparse(array) else np.asarray(array)
 
 
-_KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
-
-
 def gradient(score: Any, X: ArrayLike) -> np.ndarray:
-    """Exact gradient of a linear, polynomial-kernel or Gaussian-kernel model.
+    """Exact gradient of a linear, polynomial-kernel or Gaussian-kernel model, shape (n, d).
 
     Parameters
     ----------
@@ -182,11 +175,6 @@ def gradient(score: Any, X: ArrayLike) -> np.ndarray:
         An SVM or kernel ridge with a linear, polynomial or Gaussian kernel, or any estimator
         whose score is ``X @ coef_ + intercept_``.
     X : array of shape (n, d)
-        Where to take it.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,10 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.sums import Source, fold_totals, total_variance
-from firmlib.features import (
-    Feature,
+from firmlib.features.builders import Feature, Place
+from firmlib.features.reading import (
     Group,
     Pairs,
-    Place,
     check_given,
     check_names,
     exclude,
@@ -215,20 +215,20 @@ def result_of(
     **fields: Any,
 ) -> FirmResult:
     """Return the result for the rows of a table."""
-    centre = float(np.median(sample.s))
-    total = total_variance(fold_totals(sample.s - centre, sample.w, sample.fold), sample.population)
+    totals = fold_totals(sample.s - sample.centre, sample.w, sample.fold)
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
         sources=tuple(sources),
         n=sample.n,
         rows="population" if sample.population else "sample",
-        centre=centre,
-        total=total,
+        centre=sample.centre,
+        total=total_variance(totals, sample.population, sample.unit is not None),
         response=response.method,
         target=response.target,
         given=given,
         confidence_level=confidence_level,
+        notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
         **fields,
     )
 
@@ -241,6 +241,12 @@ def _taken(columns: Sequence[Column], sample: Rows) -> list[Column]:
 
 def _columns(f: Feature | Group, table: Table, sample: Rows) -> list[Column]:
     return _taken(f.columns(table) if isinstance(f, Group) else [f.of(table)], sample)
+
+
+def _combined(columns: Sequence[Column], table: Table) -> Column:
+    values = np.column_stack([np.where(np.isnan(c.values), np.inf, c.values) for c in columns])
+    code = np.unique(values, axis=0, return_inverse=True)[1].ravel().astype(float)
+    return Column(code, None, "nominal", np.arange(len(code)))
 
 
 def _mark(columns: Sequence[Column]) -> float:
@@ -257,11 +263,13 @@ def _with_groups(
     sources: Sequence[Source],
 ) -> tuple[Estimate, list[Source]]:
     """Return estimates of single features and of groups of columns in the order of `found`."""
-    if sample.population:
-        raise ValueError("groups of columns are learnt from a sample; expected rows='sample'")
     is_group = np.array([isinstance(f, Group) for f in found])
     columns = [_columns(f, table, sample) for f in found if isinstance(f, Group)]
-    both = Estimate.concatenate([estimate, joint.group(sample, columns)])
+    if sample.population:  # every combination is a level
+        joined = scan([Feature("group", partial(_combined, c)) for c in columns], table, sample)[0]
+    else:
+        joined = joint.group(sample, columns)
+    both = Estimate.concatenate([estimate, joined])
     every = [*sources, *(Source("group", _mark(c)) for c in columns)]
     order = np.argsort(np.argsort(is_group, kind="stable"))
     return both.taken(order), [every[i] for i in order]
@@ -277,7 +285,8 @@ def _given(
         if f.name in known:
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
     columns = [_columns(f, table, sample) for f in found]
-    estimate = joint.given(sample, columns, _taken([table.column(g) for g in known], sample))
+    known_columns = _taken([table.column(g) for g in known], sample)
+    estimate = joint.given(sample, columns, known_columns, [f.name for f in found])
     kinds = ["group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)]
     sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
     return estimate, sources

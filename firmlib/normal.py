@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
-from firmlib._checks import check_array, check_covariance, check_integer, check_number
 from firmlib.expansion import KernelExpansion
+from firmlib.tables.checks import check_array, check_covariance, check_integer, check_number
 
 __all__ = [
     "firm_linear",
@@ -17,11 +17,8 @@ __all__ = [
     "shrinkage_intensity",
 ]
 
-_ROUNDING = 1e-14
-"""Part of the largest possible variance below which one is 0 but for rounding."""
-
-_KNOWN = 1e-10
-"""Part of its variance below which a feature is known from what is given, but for rounding."""
+# Shares of the largest possible variance, and of its own, below which a variance counts as 0.
+_ROUNDING, _KNOWN = 1e-14, 1e-10
 
 
 def firm_linear(
@@ -34,9 +31,8 @@ def firm_linear(
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
 
     Given some inputs X_G, the others are normal with the covariance
-    Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :], whatever X_G is; with it in place of Sigma, Q
-    is what a feature adds to them. Given all other inputs, it is w_j times what is left of sd(X_j):
-    for independent inputs the root of the total Sobol index, in units of the score.
+    Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :]. With this in place of Sigma, Q is what a feature
+    adds to X_G. Q is signed, and 0 for a feature that is constant, or known given X_G.
 
     Parameters
     ----------
@@ -47,21 +43,16 @@ def firm_linear(
     directions : array of shape (m, d), optional
         Features a'x, one a per row: Q_a = a'Sigma w / sqrt(a'Sigma a). By default the d inputs.
     given : sequence of int, optional
-        Positions of inputs that are known already. By default none.
-
-    Returns
-    -------
-    ndarray of shape (d,) or (m,)
-        Signed; 0 for a feature that is constant, or known.
+        Positions of the inputs X_G; by default none.
 
     Examples
     --------
-    A lasso that took one of two nearly equal inputs, and what FIRM makes of it:
+    A lasso uses only one of two nearly equal inputs; FIRM finds both important:
 
     >>> from firmlib.normal import firm_linear
     >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])
     array([1.  , 0.99])
-    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]], given=[0])  # x1 has nothing to add
+    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]], given=[0])  # x1 adds nothing
     array([0., 0.])
     """
     weights = check_array("weights", weights, 1)
@@ -86,23 +77,19 @@ def firm_taylor(
 ) -> np.ndarray:
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
-    Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean: what `firm_linear`
-    gives for the tangent plane. Exact for linear s; see `firm_rbf` for how far off it can be.
+    Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
+    the tangent plane. It is exact for linear s, and can be far off otherwise; see `firm_rbf`.
 
     Parameters
     ----------
     gradient : array of shape (d,), or callable (1, d) -> (1, d)
-        ds/dx at the mean, or a function that gives it, such as `KernelExpansion.gradient`.
+        ds/dx at the mean, or a function such as `KernelExpansion.gradient`.
     cov : array of shape (d, d)
         Sigma.
     mean : array of shape (d,), optional
         Where a callable is evaluated; zero by default, as in the paper.
     directions : array of shape (m, d), optional
-        Features a'x; by default the inputs.
-
-    Returns
-    -------
-    ndarray of shape (d,) or (m,)
+        As for `firm_linear`.
 
     Examples
     --------
@@ -115,7 +102,7 @@ def firm_taylor(
         mean = np.zeros(len(cov)) if mean is None else check_array("mean", mean, 1, (len(cov),))
         gradient = np.ravel(gradient(mean[None, :]))
     elif mean is not None:
-        raise ValueError("mean is for a callable gradient; an array already belongs to one point")
+        raise ValueError("mean is for a callable gradient; an array belongs to one point already")
     gradient = check_array("gradient", gradient, 1, (len(cov),))
     return firm_linear(gradient, cov, directions=directions)
 
@@ -127,7 +114,7 @@ def firm_rbf(
     *,
     directions: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Exact FIRM of a Gaussian-kernel model.
+    """Exact FIRM of a Gaussian-kernel model, signed by Cov(a'X, s(X)).
 
     The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, where gamma is the
     `width` of the expansion; scikit-learn's gamma is 1 / gamma^2.
@@ -147,20 +134,15 @@ def firm_rbf(
     Parameters
     ----------
     expansion : KernelExpansion
-        With kernel "rbf"; of a fitted SVM, `KernelExpansion.from_estimator(svm)`.
+        With kernel "rbf"; for a fitted SVM, `KernelExpansion.from_estimator(svm)`.
     mean, cov : arrays of shape (d,) and (d, d)
         Of the inputs.
-    directions : array of shape (k, d), optional
-        Features a'x; by default the inputs.
-
-    Returns
-    -------
-    ndarray of shape (d,) or (k,)
-        Signed by Cov(a'X, s(X)).
+    directions : array of shape (m, d), optional
+        As for `firm_linear`.
 
     Examples
     --------
-    A bump in the middle: the score falls on both sides, which no slope or gradient at 0 sees.
+    A bump in the middle has no slope, and no gradient at 0:
 
     >>> from firmlib.expansion import KernelExpansion
     >>> from firmlib.normal import firm_rbf
@@ -173,29 +155,20 @@ def firm_rbf(
             f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'; make one with "
             "KernelExpansion.from_estimator(fitted SVM)"
         )
-    alpha, centers, gamma = expansion.dual_coef, expansion.centers, expansion.width
-    d = centers.shape[1]
-    mean = check_array("mean", mean, 1, (d,))
+    d = expansion.centers.shape[1]
+    centred = expansion.centers - check_array("mean", mean, 1, (d,))
     cov = check_covariance("cov", cov, d)
     A = _directions(directions, d)
-    c = centers - mean
-    return np.array(
-        [
-            _firm_rbf_one(alpha, c, gamma, cov, a, v) if v > 0 else 0.0
-            for a, v in zip(A, _variances(A, cov), strict=True)
-        ]
-    )
+    pairs = zip(A, _variances(A, cov), strict=True)
+    return np.array([_rbf(expansion, centred, cov, a, v) if v > 0 else 0.0 for a, v in pairs])
 
 
-def _firm_rbf_one(
-    alpha: np.ndarray, c: np.ndarray, gamma: float, cov: np.ndarray, a: np.ndarray, v: float
-) -> float:
-    g = cov @ a / v
+def _rbf(s: KernelExpansion, c: np.ndarray, cov: np.ndarray, a: np.ndarray, v: float) -> float:
+    """Q_a by the formulas of `firm_rbf`, in the eigenvectors of A."""
+    alpha, gamma, g = s.dual_coef, s.width, cov @ a / v
     P = np.eye(len(a)) - np.outer(g, a)
     lam, U = np.linalg.eigh(P @ cov @ P.T)  # Sigma - v g g', without cancellation
-    lam = (
-        np.where(lam > _ROUNDING * np.trace(cov), lam, 0) + gamma**2 / 2
-    )  # now the eigenvalues of A
+    lam = np.where(lam > _ROUNDING * np.trace(cov), lam, 0) + gamma**2 / 2  # eigenvalues of A
     c, g = c @ U, U.T @ g
     r, ell, u = c**2 @ (1 / lam), c @ (g / lam), v * g**2 @ (1 / lam)
     log_e = -np.log(2 * lam / gamma**2).sum() / 2 - np.log1p(u) / 2
@@ -215,9 +188,9 @@ def _firm_rbf_one(
 def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.ndarray:
     """Covariance with its correlations shrunk towards zero (Schäfer and Strimmer 2005).
 
-    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii are left alone. Unlike
-    a shrinkage towards a multiple of the identity, this does not depend on the inputs' units,
-    and neither do the importances that follow from it.
+    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change. Unlike
+    shrinkage towards a multiple of the identity, this does not depend on the inputs' units. The
+    result is positive definite if lambda > 0 and no column is constant.
 
     Parameters
     ----------
@@ -225,11 +198,6 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
         A sample; n may be smaller than d.
     intensity : float in [0, 1], optional
         lambda; by default `shrinkage_intensity`.
-
-    Returns
-    -------
-    ndarray of shape (d, d)
-        Positive semi-definite, and definite where lambda > 0 and no column is constant.
 
     References
     ----------
@@ -244,8 +212,7 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
     True
     """
     Z, sd = _standardized(X)
-    if intensity is None:
-        intensity = shrinkage_intensity(X)
+    intensity = shrinkage_intensity(X) if intensity is None else intensity
     check_number("intensity", intensity, 0, 1)
     R = (1 - intensity) * (Z.T @ Z) / (len(Z) - 1)
     np.fill_diagonal(R, 1)
@@ -259,10 +226,6 @@ def shrinkage_intensity(X: ArrayLike) -> float:
     ----------
     X : array of shape (n, d)
         A sample of at least 3 rows.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -295,6 +258,6 @@ def _directions(directions: ArrayLike | None, d: int) -> np.ndarray:
 
 
 def _variances(A: np.ndarray, cov: np.ndarray) -> np.ndarray:
-    """Var(a'X) for every row a; what is 0 but for rounding becomes 0."""
+    """Var(a'X) for every row a; variances that are 0 up to rounding become 0."""
     v = ((A @ cov) * A).sum(axis=1)
     return np.where(v > _ROUNDING * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)

@@ -109,7 +109,8 @@ def respond(
     if method in RESPONSE_METHODS:
         response = _of_target(score, method, values, target)
     else:
-        response = Response(_label_score(values, target), method, target)
+        values = values if method == "callable" else _label_score(values, target)
+        response = Response(values, method, target)
     values = response.values
     if np.ndim(values) == 2 and np.shape(values)[1] == 1 and method != "values":
         values = np.asarray(values)[:, 0]
@@ -171,7 +172,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         method, torch = "callable", sys.modules.get("torch")
         module = torch is not None and isinstance(score, torch.nn.Module)
         score = _of_module(score, table, torch) if module else score(table.data)
-    elif hasattr(score, "fit"):
+    elif hasattr(score, "fit") or any(name.startswith("predict_") for name in dir(score)):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
@@ -207,7 +208,7 @@ def _of_module(module: Any, table: Table, torch: Any) -> Any:
 def _method(estimator: Any, response_method: str) -> str:
     """Return the method that a fitted estimator is asked for."""
     kind = type(estimator).__name__
-    if _is_sklearn(estimator):
+    if hasattr(estimator, "__sklearn_tags__"):
         from sklearn.utils.validation import check_is_fitted
 
         try:
@@ -230,18 +231,10 @@ def _method(estimator: Any, response_method: str) -> str:
     return method
 
 
-def _is_sklearn(estimator: Any) -> bool:
-    """Return whether it is an estimator of scikit-learn, which is not imported for this."""
-    base = sys.modules.get("sklearn.base")
-    return base is not None and isinstance(estimator, base.BaseEstimator)
-
-
 def _is_clusterer(estimator: Any) -> bool:
-    if not _is_sklearn(estimator):
-        return getattr(estimator, "_estimator_type", None) == "clusterer"
-    from sklearn.utils import get_tags
-
-    return get_tags(estimator).estimator_type == "clusterer"
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    own = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
+    return own == "clusterer"
 
 
 def _outputs(estimator: Any, answer: Any) -> list[tuple[np.ndarray, list, Any]]:
@@ -283,7 +276,7 @@ def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> Respons
     kind, outputs = type(estimator).__name__, _outputs(estimator, answer)
     if outputs[0][2] is not None:
         pair = isinstance(target, tuple) and len(target) == 2
-        output = target[0] if pair else target
+        output: Any = target[0] if pair else target
         if output not in range(len(outputs)):
             raise ValueError(
                 f"score={kind} has several outputs with classes of their own and target={target!r};"

@@ -20,7 +20,8 @@ from firmlib.estimation.sums import (
     parts,
     total_variance,
 )
-from firmlib.features import Group, Pairs, Place, check_names, resolve
+from firmlib.features.builders import Place
+from firmlib.features.reading import Group, Pairs, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, is_model, respond
@@ -32,7 +33,6 @@ from firmlib.tables.table import Table
 __all__ = ["StreamingFirm"]
 
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
-_SAME = ("method", "target")  # of a response
 
 
 class Bins(NamedTuple):
@@ -113,7 +113,7 @@ confidence_level
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._numbers: Numbers | None = None
         self._others: dict[int, Sums] = {}
-        self._totals = np.zeros((4, FOLDS))
+        self._totals = np.zeros((6, FOLDS))
         self._centre: float | None = None
         self._n, self._units = 0, np.zeros(0, np.uint64)
         self._response: Response | None = None
@@ -136,13 +136,14 @@ confidence_level
             As for `firm`. A unit may continue in other chunks.
         """
         if hasattr(X, "__dask_graph__"):
-            return self._add_dask(X, score, sample_weight, groups, progress=False)
+            columns = _named(score, sample_weight=sample_weight, groups=groups)
+            return self._add_dask(X, score, **columns)
         table = Table(X, at_least=0).with_categorical(self.categorical)
         if table.n == 0:
             return self
         response = respond(
             score, table, response_method=self.response_method, target=self.target
-        )._replace()
+        )
         self._check_response(response)
         rows = rows_of(
             response.values,
@@ -179,10 +180,13 @@ confidence_level
         if self.missing == "raise":
             for name, column in zip(names, columns, strict=True):
                 check_present(f"feature {name!r}", column.values)
-        if self._shared is not None:
-            before = zip(names, columns, self._shared.columns, strict=True)
-            columns = [column.joined(f"feature {name!r}", old) for name, column, old in before]
-        return names, columns
+        return names, columns if self._shared is None else self._joined(columns)
+
+    def _joined(self, columns: list[Column]) -> list[Column]:
+        """Return columns on the scales of those before."""
+        assert self._shared is not None
+        before = zip(self._shared.names, columns, self._shared.columns, strict=True)
+        return [column.joined(f"feature {name!r}", old) for name, column, old in before]
 
     def _check_response(self, response: Response) -> None:
         before = self._response
@@ -194,50 +198,59 @@ confidence_level
 
     def _take(self, columns: list[Column], rows: Rows) -> None:
         """Gather rows until bins can be found, and sum them up from then on."""
-        self._n += rows.n
         assert self._shared is not None
         kinds = [c._replace(values=np.empty(0)) for c in columns]
         self._shared = self._shared._replace(columns=kinds)
+        self._n += rows.n
         if rows.key is not None:
             self._units = np.union1d(self._units, rows.key)
-        if self._numbers is None and not self._others and self._given_bins is None:
-            self._waiting.append((columns, rows))
-            if sum(r.n for _, r in self._waiting) < self.first_rows:
-                return
-        self._settle()
-        if not self._waiting:
+        if self._settled or self._given_bins is not None:
+            self._settle(self._given_bins)
             self._add(columns, rows)
+            return
+        self._waiting.append((columns, rows))
+        if sum(r.n for _, r in self._waiting) >= self.first_rows:
+            self._settle()
 
-    def _settle(self) -> None:
-        """Find bins from the rows that wait, or from those given, and sum these rows up."""
+    @property
+    def _settled(self) -> bool:
+        return self._numbers is not None or bool(self._others)
+
+    def _settle(self, bins: Bins | None = None) -> None:
+        """Take bins, or find them from the rows that wait, and sum these rows up."""
+        self._shared = bins if self._shared is None else self._shared
         assert self._shared is not None
         waiting, self._waiting = self._waiting, []
-        if self._numbers is None and not self._others:
+        if not self._settled:
             columns = [c for c, _ in waiting] or [self._shared.columns]
-            size = len(self._units) or sum(r.n for _, r in waiting)
-            options = {"population": self.rows == "population", "slope": self.method == "slope"}
             numbers = []
             for j, column in enumerate(self._shared.columns):
                 values = np.concatenate([c[j].values for c in columns])
-                sums = new_sums(column._replace(values=values), len(values), **options)
+                sums = new_sums(
+                    column._replace(values=values),
+                    len(values),
+                    population=self.rows == "population" and self.n_bins == "auto",
+                    slope=self.method == "slope",
+                )
                 if sums is None:
                     numbers.append(values)
                 else:
                     self._others[j] = sums
-            axes = self._given_bins.axes if self._given_bins is not None else None
             if numbers:
-                if axes is None:
-                    bins = None if self.n_bins == "auto" else int(self.n_bins)
-                    axes = Axes.of(np.array(numbers), size, bins, roomy=True)
+                n_bins = None if self.n_bins == "auto" else int(self.n_bins)
+                keys = [rows.key for _, rows in waiting if rows.key is not None]
+                unit = np.concatenate(keys) if keys else None
+                axes = None if bins is None else bins.axes
+                axes = axes or Axes.of(np.array(numbers), self._n, n_bins, roomy=True, unit=unit)
                 check_memory("the sums of all features", (5, FOLDS, len(axes.start), axes.slots))
                 self._numbers = Numbers(axes)
-        for columns, rows in waiting:
-            self._add(columns, rows)
+        for each, rows in waiting:
+            self._add(each, rows)
 
     def _add(self, columns: list[Column], rows: Rows) -> None:
         """Add rows to the sums."""
         if self._centre is None:
-            self._centre = float(np.median(rows.s))
+            self._centre = rows.centre
         r = rows.s - self._centre
         each = parts(r, rows.w if rows.weighted or rows.w[0] != 1 else None)
         if self._numbers is not None:
@@ -263,28 +276,23 @@ confidence_level
         X : table, iterable of tables, dask collection, polars LazyFrame, dataset or path
             A path names a Parquet file, a folder of them or a pattern. Bins are found from rows
             drawn at random out of sixteen row groups or partitions.
-        score : fitted estimator or callable X -> (n,); of one table or of Dask also scores
+        score : fitted estimator or callable X -> (n,); of one table also scores
         sample_weight, groups : column, default None
-            Arrays only of one table or of Dask.
+            Of one table also arrays.
         progress : bool, default False
             Show a bar (needs tqdm).
         """
         after = copy.copy(self)
         after._reset()
         if hasattr(X, "__dask_graph__"):
-            after._add_dask(X, score, sample_weight, groups, progress=progress)
-        elif not is_source(X) and (hasattr(X, "shape") or isinstance(X, list) and np.ndim(X) == 2):
+            columns = _named(score, sample_weight=sample_weight, groups=groups)
+            after._add_dask(X, score, progress=progress, **columns)
+        elif not is_source(X) and (hasattr(X, "shape") or np.ndim(X) == 2):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
-            if not is_model(score):
-                raise ValueError(
-                    f"score={type(score).__name__} must be a fitted model or a callable, because "
-                    "the rows come in chunks; pass scores chunk by chunk to partial_fit"
-                )
-            for name, value in (("sample_weight", sample_weight), ("groups", groups)):
-                if value is not None and not isinstance(value, str):
-                    raise ValueError(f"{name} must name a column, because the rows come in chunks")
-            after._find_bins(sample(X, self.first_rows) if after._shared is None else None)
+            _named(score, sample_weight=sample_weight, groups=groups)
+            if after._shared is None:
+                after._find_bins(sample(X, self.first_rows), groups)
             parts_of = chunks(X)
             if progress:
                 from tqdm import tqdm
@@ -295,46 +303,37 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def _find_bins(self, some: Any) -> None:
+    def _find_bins(self, some: Any, groups: str | None) -> None:
         """Take the bins of a sample of rows."""
         if some is not None and some.shape[0]:
             other = copy.copy(self)
             other._reset()
-            other.partial_fit(some, np.zeros(some.shape[0]))
+            other.partial_fit(some, np.zeros(some.shape[0]), groups=groups)
             self._shared = self._given_bins = other.bins
 
     def _add_dask(
-        self, X: Any, score: Score, sample_weight: Any, groups: Any, *, progress: bool
+        self, X: Any, score: Score, *, progress: bool = False, **columns: str | None
     ) -> Self:
         """Take in the partitions of a dask collection, each summed up where it is."""
-        given = {"score": score, "sample_weight": sample_weight, "groups": groups}
-        vectors = {k: v for k, v in given.items() if not (v is None or isinstance(v, str) or is_model(v))}
-        blocks = partitions(X, vectors)
-        empty = copy.copy(self)
-        if self._shared is None:
-            empty._find_bins(sample(blocks, self.first_rows))
-        empty._given_bins = empty.bins
+        blocks, empty = partitions(X), copy.copy(self)
         empty._reset()
-        task = _Task(empty, {k: v for k, v in given.items() if k not in vectors}, list(vectors))
-        found = dask_reduce(blocks, task, _merged, progress=progress)
-        before = self.__dict__
-        self.__dict__ = found.__dict__ | {"_given_bins": self._given_bins or found._given_bins}
-        if before["_n"]:
-            old = copy.copy(found)
-            old.__dict__ = before
-            self.__dict__ = old.merge(found).__dict__
-        return self
+        if self._shared is None:
+            empty._find_bins(sample(blocks, self.first_rows), columns["groups"])
+        else:
+            empty._shared = empty._given_bins = self.bins
+        found = dask_reduce(blocks, _Task(empty, score, columns), _merged, progress=progress)
+        return self.merge(found)
 
     @property
     def bins(self) -> Bins:
         """What another stream needs to have the same bins."""
         if self._shared is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        if self._given_bins is not None and not self._n:
-            return self._given_bins
-        if self._waiting:
-            self._settle()
-        return self._shared._replace(axes=None if self._numbers is None else self._numbers.axes)
+        if not self._n:
+            return self._shared
+        now = copy.deepcopy(self) if self._waiting else self
+        now._settle()
+        return self._shared._replace(axes=now._numbers.axes if now._numbers else None)
 
     def merge(self, other: StreamingFirm) -> Self:
         """Take in the rows of another stream with the same features, options and bins.
@@ -347,43 +346,33 @@ confidence_level
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if not other._n:
+        if not other._n or other._shared is None or other._response is None:
             return self
-        assert other._shared is not None and other._response is not None
         self._check_response(other._response)
-        if self._shared is not None and self._shared.names != other._shared.names:
-            raise ValueError(f"other has the features {other._shared.names}, expected {self._shared.names}")
-        if not self._n and not self._given_bins:
-            response = self.__dict__
-            self.__dict__ = response | {k: v for k, v in copy.deepcopy(other).__dict__.items() if k != "confidence_level"}
-            return self
-        self._response = other._response
-        if other._waiting:
-            for columns, rows in other._waiting:
-                before = zip(self._shared.names, columns, self._shared.columns, strict=True)  # type: ignore[union-attr]
-                self._take([c.joined(name, old) for name, c, old in before], rows)
-            return self
-        if self._waiting:
-            mine, self._waiting = self._waiting, []
-            n = self._n
-            self.__dict__ |= {k: v for k, v in copy.deepcopy(other).__dict__.items() if k != "confidence_level"}
-            for columns, rows in mine:
-                before = zip(self._shared.names, columns, self._shared.columns, strict=True)  # type: ignore[union-attr]
-                self._take([c.joined(name, old) for name, c, old in before], rows)
-            return self
-        self._settle()
-        self._merge_sums(other)
+        names = other._shared.names if self._shared is None else self._shared.names
+        if names != other._shared.names:
+            raise ValueError(f"other has the features {other._shared.names}, expected {names}")
+        if self._n and (len(self._units) > 0) != (len(other._units) > 0):
+            raise ValueError("groups must be given for all streams or for none")
+        after = copy.deepcopy(self)
+        after._shared = after._shared or other._shared
+        for columns, rows in other._waiting:
+            after._take(after._joined(columns), rows)
+        if not other._waiting:
+            after._settle(other.bins)
+            after._merge_sums(other)
+        after._response = other._response
+        self.__dict__ = after.__dict__
         return self
 
     def _merge_sums(self, other: StreamingFirm) -> None:
-        move = (other._centre or 0.0) - (self._centre or 0.0) if self._centre is not None else 0.0
-        if self._centre is None:
-            self._centre = other._centre
+        self._centre = other._centre if self._centre is None else self._centre
+        move = (other._centre or 0.0) - (self._centre or 0.0)
         if self._numbers is not None and other._numbers is not None:
             self._numbers.merge(other._numbers, move)
         for j, sums in self._others.items():
             sums.merge(other._others[j], move)  # type: ignore[arg-type]
-        self._totals += moved_totals(other._totals, move)
+        self._totals = self._totals + moved_totals(other._totals, move)
         self._n += other._n
         self._units = np.union1d(self._units, other._units)
 
@@ -395,7 +384,7 @@ confidence_level
         now._settle()
         found = Scan(
             self._shared.names,
-            len(self._units) or self._n,
+            self._n,
             population=self.rows == "population",
             units=len(self._units) > 0,
             drop=self.missing == "drop",
@@ -414,23 +403,35 @@ confidence_level
             n=self._n,
             rows=self.rows,
             centre=now._centre or 0.0,
-            total=total_variance(now._totals, self.rows == "population"),
+            total=total_variance(now._totals, self.rows == "population", len(self._units) > 0),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,
         )
 
 
+def _named(score: Score, **columns: Any) -> dict[str, str | None]:
+    """Return weights and groups of rows that come in chunks; raise unless they name columns."""
+    if not is_model(score):
+        raise ValueError(
+            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
+            "come in chunks; pass scores chunk by chunk to partial_fit"
+        )
+    for name, value in columns.items():
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{name} must name a column, because the rows come in chunks")
+    return columns
+
+
 class _Task(NamedTuple):
     """Sums up one partition; pickled to where it is."""
 
     stream: StreamingFirm
-    fixed: dict[str, Any]
-    names: list[str]
+    score: Score
+    columns: dict[str, str | None]
 
-    def __call__(self, table: Any, index: int, *vectors: Any) -> StreamingFirm:
-        stream = copy.deepcopy(self.stream)
-        return stream.partial_fit(table, **self.fixed, **dict(zip(self.names, vectors, strict=True)))
+    def __call__(self, table: Any, index: int) -> StreamingFirm:
+        return copy.deepcopy(self.stream).partial_fit(table, self.score, **self.columns)
 
 
 def _merged(one: StreamingFirm, two: StreamingFirm) -> StreamingFirm:

@@ -198,7 +198,7 @@ SCORES = {
     ),
     "expansion of a forest": (
         lambda: KernelExpansion.from_estimator(RandomForestClassifier()),
-        "^estimator=RandomForestClassifier.* is no fitted kernel model",
+        "^estimator=RandomForestClassifier.* is not a fitted kernel model",
     ),
 }
 

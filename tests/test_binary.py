@@ -55,7 +55,7 @@ SCORE = CUBE @ WEIGHTS + 0.7
 
 
 def test_the_importance_of_a_uniform_bit_is_its_weight():
-    by_table = firm(SCORE, CUBE, rows="population").importances
+    by_table = firm(SCORE, CUBE, rows="population").signed
     np.testing.assert_allclose(by_table, WEIGHTS, rtol=1e-12, atol=1e-15)
     for j in range(5):
         Q = definition(SCORE, CUBE[:, j] == 1, np.ones(32))
@@ -82,7 +82,7 @@ def test_firm_uniform_conjunction(order):
     ]
     np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
     by_table = firm(SCORE, CUBE, [features.conjunction(c) for c in chosen], rows="population")
-    np.testing.assert_allclose(Q, by_table.importances, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(Q, by_table.signed, rtol=1e-12, atol=1e-14)
 
 
 def test_pairs_are_the_papers():
@@ -106,7 +106,7 @@ def test_firm_empirical(rng, weighted):
     assert X.sum(axis=0).all()  # no column is balanced
     np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
     by_rows = firm(X @ w, X, rows="population", sample_weight=weights)
-    np.testing.assert_allclose(Q, by_rows.importances, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(Q, by_rows.signed, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [3, 10, 49])
@@ -145,7 +145,7 @@ def test_firm_conjunctions(rng, coding, weighted):
             continue
         conjunction = features.conjunction({j: coding[a], k: coding[b]})
         result = firm(s, X, conjunction, rows="population", sample_weight=weights)
-        np.testing.assert_allclose(Q[j, k, a, b], result.importances[0], rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(Q[j, k, a, b], result.signed[0], rtol=1e-10, atol=1e-14)
 
 
 def test_firm_conjunctions_by_enumeration():

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from firmlib import datasets
 from firmlib.datasets import PAPER_FORMULA, boolean_table, gattaca, two_gaussians
 from firmlib.strings import encode
 
@@ -46,9 +45,9 @@ def test_coding_and_size():
         ({"formula": "__import__('os').system('true')"}, 'uses "__import__'),
         ({"formula": "x1 & 2"}, "uses '2'"),
         ({"formula": "x1 if x2 else x3"}, "uses 'x1 if x2 else x3'"),
-        ({"formula": "x1 &"}, "is no Boolean formula"),
-        ({"formula": ""}, "is no Boolean formula"),
-        ({"formula": "(" * 500 + "x1" + ")" * 500}, "is no Boolean formula"),
+        ({"formula": "x1 &"}, "is not a Boolean formula"),
+        ({"formula": ""}, "is not a Boolean formula"),
+        ({"formula": "(" * 500 + "x1" + ")" * 500}, "is not a Boolean formula"),
         ({"n_variables": 0}, "n_variables must be an integer from 1 to 10, got 0"),
         ({"n_variables": 11}, "got 11"),
         ({"n_variables": 2.5}, "n_variables must be an integer from 1 to 10, got 2.5"),
@@ -116,16 +115,6 @@ def test_gattaca_unseen_never_shows_the_motif():
     assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
 
 
-@pytest.mark.parametrize("motif", ["A", "AA", "AC", "ACA", "AAC", "ACAC"])
-def test_share_of_sequences_without_a_motif_by_enumeration(motif):
-    p, length = np.array([0.4, 0.3, 0.2, 0.1]), 6
-    every = np.array(list(product(range(4), repeat=length)))
-    without = (occurrences(every, motif) < len(motif)).all(axis=1)
-    expected = p[every].prod(axis=1)[without].sum()
-    found = datasets._share_without(encode([motif])[0], p, length)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
 def test_gattaca_background_and_mutations():
     X, y = gattaca(
         4000, background=[0.4, 0.1, 0.1, 0.4], mutations=3, motif="CCCCC", random_state=2
@@ -149,11 +138,11 @@ def test_gattaca_background_and_mutations():
         ({"sd": -1}, "sd must be a finite number from 0, got -1"),
         (
             {"motif": "A", "unseen": True},
-            "motif='A' turns up by chance too often .* only 1.8e-09 of those of length=70 lack it",
+            "motif='A' occurs by chance too often for unseen=True: 5000 of 5000 sequences",
         ),
         (
             {"motif": "AAA", "unseen": True, "background": [1, 0, 0, 0]},
-            "motif='AAA' turns up by chance too often .* only 0 of",
+            "motif='AAA' occurs by chance too often",
         ),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
         ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),

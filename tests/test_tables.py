@@ -211,8 +211,19 @@ def test_sparse_columns_hold_what_is_stored(layout, kind):
     assert thin.rows is not None
     keep = np.arange(10) != 2
     np.testing.assert_array_equal(thin.take(keep).dense(9), X[keep, 0])
+    np.testing.assert_array_equal(thin.take(slice(3, 8)).dense(5), X[3:8, 0])
+    np.testing.assert_array_equal(thin.take(slice(None)).dense(10), X[:, 0])
     np.testing.assert_array_equal(table.rows(2, 6).column(0).dense(4), X[2:6, 0])
     assert not table.plain
+
+
+def test_sparse_truth_values_and_large_integers():
+    flags = Table(sparse.csr_array(np.arange(10)[:, None] == [3, 4])).column(1)
+    assert flags.shown(flags.dense(10)).tolist() == [k == 4 for k in range(10)]
+    large = Table(sparse.csr_array(np.array([[BIG + 1], [0], [BIG], [0], [0], [0]]))).column(0)
+    assert large.shown(large.dense(6)).tolist() == [BIG + 1, 0, BIG, 0, 0, 0]
+    counts = Table(sparse.csr_array(np.eye(6, dtype=int))).column(2)
+    assert (counts.kind, counts.dense(6).tolist()) == ("number", [0, 0, 1, 0, 0, 0])
 
 
 def test_repeated_entries_of_a_sparse_matrix_add_up():

@@ -1,1 +1,1 @@
-"""What the notebooks need and the math does not: the ledger, parameters, metrics, figures."""
+"""What only the notebooks need: the ledger, parameters, metrics, figures."""

@@ -1,4 +1,4 @@
-"""Scalars that a notebook hands to a sweep: shown in the notebook, written as json."""
+"""Scalars that a notebook passes to a sweep: shown in the notebook, written as json."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from firmlib.compendium.output import output_dir, write_atomic
 
 
 class Metrics(dict[str, Any]):
-    """Scalars by name that show themselves one a line, to four digits."""
+    """Scalars by name that show themselves one per line, to four digits."""
 
     def __repr__(self) -> str:
         shown = {k: f"{v:.4g}" if isinstance(v, float) else f"{v}" for k, v in self.items()}
@@ -19,18 +19,7 @@ class Metrics(dict[str, Any]):
 
 
 def record(**scalars: Any) -> Metrics:
-    """Record scalars of this run, to be columns of a sweep's table.
-
-    Parameters
-    ----------
-    **scalars : int, float, bool or str
-        NumPy's scalars will do. A name recorded before in the same run is replaced.
-
-    Returns
-    -------
-    Metrics
-        What was recorded now; as the last expression of a cell it shows itself. All that was
-        recorded in this run is in metrics.json of the output folder.
+    """Add numbers, truth values or texts to metrics.json of this run, for a sweep's table.
 
     Examples
     --------
@@ -49,9 +38,7 @@ def record(**scalars: Any) -> Metrics:
             raise ValueError(f"{name}={value!r} must be a number, a truth value or a text")
     path = output_dir() / "metrics.json"
     before = json.loads(path.read_text()) if path.exists() else {}
-    # json has no nan and no infinities
-    proper = {
-        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()
-    }
+    infinite = {k for k, v in values.items() if isinstance(v, float) and not math.isfinite(v)}
+    proper = values | dict.fromkeys(infinite)  # json has no nan and no infinities
     write_atomic(path, json.dumps(before | proper, indent=1) + "\n")
     return Metrics(values)

@@ -2,33 +2,40 @@
 
 import hashlib
 import os
+import secrets
 from pathlib import Path
 
-from firmlib._atomic import write_atomic
-
-__all__ = ["ROOT", "check_sha256", "output_dir", "write_atomic"]
-
-ROOT = Path(__file__).resolve().parents[2]
-"""The compendium's folder, if firmlib runs from a checkout."""
+ROOT = Path(__file__).resolve().parents[2]  # the compendium, if firmlib runs from a checkout
 
 
 def output_dir() -> Path:
     """Return the folder notebooks write to: $FIRMLIB_OUTPUT, or build/scratch.
 
-    The latter is in the checkout or, if firmlib was installed, in the working directory. Only
-    `make reproduce` writes to build/ itself, so that what `make accept` takes over was made with
-    the notebooks' own parameters.
+    The latter is in the checkout or, if firmlib was installed, in the working directory.
     """
     checkout = (ROOT / "notebooks").is_dir() and (ROOT / "pyproject.toml").is_file()
     start = ROOT if checkout else Path.cwd()
     return Path(os.environ.get("FIRMLIB_OUTPUT") or start / "build" / "scratch")
 
 
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path` by way of a temporary file beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def check_sha256(name: str, content: bytes, sha256: str) -> None:
-    """Stop unless the content is what it was when the data were made."""
+    """Stop unless the content is the same as when the data were made."""
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise SystemExit(
-            f"{name} has sha256 {found}, expected {sha256}; nothing was written. If a newer "
-            "package is wanted on purpose, change the checksums here and in firmlib/_files.py."
+            f"{name} has sha256 {found}, expected {sha256}; nothing was written. To use a newer "
+            "package, change the checksums here and in firmlib/datasets.py."
         )

@@ -2,35 +2,23 @@
 
 from typing import Any
 
-from firmlib._checks import check_option
+from firmlib.tables.checks import check_option
+
+_EXAMPLES = {bool: "false", list: "[1, 2]", int: "10", float: "0.5"}
 
 
 def require(
-    name: str,
-    value: Any,
-    kind: type,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    options: tuple | None = None,
-) -> None:
+    name: str, value: Any, kind: type, *,
+    low: float | None = None, high: float | None = None, options: tuple | None = None,
+) -> None:  # fmt: skip
     """Raise unless a parameter has the right type and lies within its bounds.
 
-    Parameters
-    ----------
-    name, value
-        The parameter.
-    kind : {int, float, bool, str, list}
-        An int will do where a float is wanted.
-    low, high : float, optional
-        Bounds, included; of every entry in the case of a list.
-    options : tuple, optional
-        What it may be.
+    `kind` is int, float (an int will do), bool, str or list. The bounds are included; for a list,
+    bounds and `options` apply to every entry.
 
     Examples
     --------
     >>> from firmlib.compendium.parameters import require
-    >>> require("n", 100, int, low=10)
     >>> require("flag", "false", bool)
     Traceback (most recent call last):
     ...
@@ -39,16 +27,14 @@ def require(
     """
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        hint = ""
-        if isinstance(value, str) and kind is not str:
-            example = {bool: "false", list: "[1, 2]", int: "10", float: "0.5"}[kind]
-            hint = f'; with papermill write, for example, -y "{name}: {example}"'
-        given = "text" if isinstance(value, str) else type(value).__name__
-        raise ValueError(f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}")
+        given = f"{type(value).__name__}, expected {kind.__name__}"
+        if isinstance(value, str):
+            given = f"text, expected {kind.__name__}; with papermill write, for example, "
+            given += f'-y "{name}: {_EXAMPLES[kind]}"'
+        raise ValueError(f"parameter {name}={value!r} is {given}")
     if kind is list and not value:
         raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
-    entries = list(value) if isinstance(value, list) else [value]
-    for entry in entries:
+    for entry in value if isinstance(value, list) else [value]:
         if (low is not None and not entry >= low) or (high is not None and not entry <= high):
             bounds = f"at least {low}" if high is None else f"between {low} and {high}"
             bounds = f"at most {high}" if low is None else bounds

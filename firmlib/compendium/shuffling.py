@@ -1,4 +1,4 @@
-"""Permutation importance where it is asked for many times."""
+"""Permutation importance for many calls on small tables."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,10 @@ import numpy as np
 def permutation_importance(
     score: Callable[[np.ndarray], np.ndarray], X: np.ndarray, *, n_repeats: int, random_state: int
 ) -> np.ndarray:
-    """Mean loss of a score when one input is shuffled, for each input.
+    """Return the mean loss of a score when one input is shuffled, for each input.
 
-    The same numbers as from scikit-learn's function of this name. But `score` gets all shuffled
-    copies of the table at once, shape (m, n, d), and returns m numbers: of a small table, each
-    call of a model takes its time for anything but the rows.
+    The numbers are those of scikit-learn's function of this name, but `score` gets all shuffled
+    copies of the table at once, shape (m, n, d), and returns m numbers, which is faster.
     """
     n, d = X.shape
     seed = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max + 1)

@@ -6,8 +6,9 @@ Slots are narrower near the ends, where curves are steep and rows few.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -18,19 +19,30 @@ CELLS = 16
 SAMPLE = 8
 """Rows that slots are found from, per slot."""
 
-_FINEST, _TAILS = 10, 1.75
+_FINEST, _TAILS = 9, 1.75
 
 
-def scales(n: float, finest: int = _FINEST) -> tuple[int, int]:
+def scales(n: Any) -> Any:
     """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
-    n = max(n, 2)
-    K = int(np.clip(np.ceil(np.log2(n / 4)), 1, finest))
-    return int(np.clip(round(np.log2(n) / 2), 1, min(K, finest - 1))), K
+    n = np.maximum(n, 2)
+    K = np.clip(np.ceil(np.log2(n / 4)), 1, _FINEST).astype(int)
+    return np.clip(np.round(np.log2(n) / 2), 1, K).astype(int), K
 
 
 def ranks(Q: int, tails: float = _TAILS) -> np.ndarray:
     """Return the ranks, from 0, at which Q slots start: steps of a symmetric beta distribution."""
     return special.betainc(tails, tails, np.arange(Q) / Q)
+
+
+class Lookup(NamedTuple):
+    """Equal cells in (f - centre) / unit, or its arcsinh, and the slot of each."""
+
+    centre: np.ndarray
+    unit: np.ndarray  # 0: the cells are equal in f itself
+    low: np.ndarray
+    scale: np.ndarray
+    table: np.ndarray  # (d, cells + 3): below, cells, above, missing
+    crowded: np.ndarray  # whether levels share a cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +51,13 @@ class Axes:
 
     start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
     at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
-    merged at all. The rest is the lookup table.
+    merged at all. share (d,): of the rows, how many are independent.
     """
 
     start: np.ndarray
     exact: np.ndarray
-    nested: bool
-    centre: np.ndarray
-    unit: np.ndarray
-    low: np.ndarray
-    scale: np.ndarray
-    table: np.ndarray
-    crowded: np.ndarray
+    share: np.ndarray
+    nested: bool = True
 
     @property
     def slots(self) -> int:
@@ -64,16 +71,26 @@ class Axes:
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         K = int(np.log2(self.slots))
-        return np.where(self.exact, np.minimum(by_level, K), min(scales(n)[0], K)).astype(int)
+        return np.where(self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)).astype(int)
 
     @classmethod
-    def of(cls, F: np.ndarray, n: float, n_bins: int | None = None, roomy: bool = False) -> Axes:
-        """Find the bins of columns (d, m), a sample of n rows; `roomy` leaves slots for more levels.
+    def of(
+        cls,
+        F: np.ndarray,
+        n: float,
+        n_bins: int | None = None,
+        *,
+        roomy: bool = False,
+        unit: np.ndarray | None = None,
+    ) -> Axes:
+        """Find the bins of columns (d, m), a sample of n rows that belong to units.
 
         At most 1.5 2^base levels have a slot each; other values share slots by rank, but equal
-        values always share one. `n_bins` makes so many bins of equal rank and no others.
+        values always share one. `n_bins` makes so many bins of equal rank and no others; `roomy`
+        leaves slots for levels that the sample lacks.
         """
-        base, K = scales(n)
+        share = independent(F, unit) / max(F.shape[1], 1)
+        base, K = scales(n * share)
         F = np.sort(F, axis=1)  # missing values last
         d, m = F.shape
         known = m - np.isnan(F).sum(axis=1)
@@ -82,7 +99,7 @@ class Axes:
         new &= np.arange(m) < known[:, None]
         levels = new.sum(axis=1)
         exact = levels <= (n_bins or 1.5 * 2**base)
-        Q = n_bins or 2**K
+        Q = n_bins or 2 ** int(np.max(K))
         if exact.all() and not roomy:
             Q = int(max(levels.max(initial=1), 1))
             Q = Q if n_bins else int(spacing(Q))
@@ -95,62 +112,66 @@ class Axes:
             start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
         if exact.any():
             start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
-        return cls.made(start, exact, not n_bins)
+        return cls(start, exact, share, not n_bins)
 
-    @classmethod
-    def made(cls, start: np.ndarray, exact: np.ndarray, nested: bool) -> Axes:
-        """Make the lookup table: linear cells or, where these are too coarse, cells of arcsinh."""
-        d, Q = start.shape
-        cells = CELLS * Q
+    @cached_property
+    def lookup(self) -> Lookup:
+        """The lookup table: linear cells or, where these are too coarse, cells of arcsinh."""
+        start, (d, Q) = self.start, self.start.shape
+        cells, count = CELLS * Q, np.isfinite(start).sum(axis=1)
         best = _grid(start, np.zeros(d), np.zeros(d), cells)
-        enough = np.where(exact, 1.0, 0.9)
+        enough = np.where(self.exact, 1.0, 0.9)
         for where in (0.5, 0.0, 1.0):
             some = np.flatnonzero(best[-1] < enough)  # long tails: on which side?
             if not len(some):
                 break
-            there = np.where(np.isfinite(start[some]), start[some], np.nan)
-            centre = np.nanquantile(there, where, axis=1)
-            away = np.abs(there - centre[:, None])
-            unit = np.nanquantile(np.where(away > 0, away, np.nan), 0.01, axis=1)
-            other = _grid(start[some], centre, unit, cells)
+            last, row = np.maximum(count[some] - 1, 0), np.arange(len(some))
+            centre = start[some, (where * last).astype(int)]
+            with np.errstate(invalid="ignore"):  # inf - inf
+                away = np.abs(start[some] - centre[:, None])
+            away = np.sort(np.where(away > 0, away, np.inf), axis=1)
+            other = _grid(start[some], centre, away[row, last // 100], cells)
             better = other[-1] > best[-1][some]
             for mine, theirs in zip(best, other, strict=True):
                 mine[some[better]] = theirs[better]
-        centre, unit, low, scale, cell, own = best
+        *grid, cell, own = best
         cell = np.where(np.isfinite(start), np.floor(cell - 1e-6), cells + 1).astype(np.intp)
         cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
         table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
-        table = np.maximum(table.cumsum(axis=1) - 1, 0).astype(np.int32)
-        table[:, -2] = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0)
-        table[:, -1] = Q
-        crowded = np.flatnonzero(exact & (own < 1))
-        return cls(start, exact, nested, centre, unit, low, scale, table, crowded)
+        table = np.maximum(table.cumsum(axis=1) - 1, 0)
+        table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
+        return Lookup(*grid, table.astype(np.int16), (self.exact & (own < 1)) | (not self.nested))
 
-    def find(self, F: np.ndarray) -> np.ndarray:
-        """Return the slot of each value of columns (d, m)."""
+    def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
+        """Return the slot of each value of columns (k, m), which begin at column `first`."""
+        here = slice(first, first + len(F))
+        centre, unit, low, scale, table, crowded = (a[here] for a in self.lookup)
         with np.errstate(all="ignore"):
-            place = F - self.low[:, None]
-            for k in np.flatnonzero(self.unit):
-                place[k] = np.arcsinh((F[k] - self.centre[k]) / self.unit[k]) - self.low[k]
-            place *= self.scale[:, None]
-        width = self.table.shape[1]
+            place = F - low[:, None]
+            for k in np.flatnonzero(unit):
+                place[k] = np.arcsinh((F[k] - centre[k]) / unit[k]) - low[k]
+            place *= scale[:, None]
+        width = table.shape[1]
         np.clip(place, 0, width - 2, out=place)
         if np.isnan(place.sum()):
             place[np.isnan(place)] = width - 1
         if len(F) > 1:
             place += np.arange(0, len(F) * width, width)[:, None]
-        slot = self.table.take(place.astype(np.intp))
-        for k in self.crowded:
-            found = self.start[k].searchsorted(F[k], side="right") - 1
+        slot = table.take(place.astype(np.intp))
+        for k in np.flatnonzero(crowded):
+            found = self.start[first + k].searchsorted(F[k], side="right") - 1
             slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
         return slot
 
-    def __getitem__(self, some: slice) -> Axes:
-        """Return the axes of some columns."""
-        here = np.arange(len(self.start))[some]
-        crowded = np.flatnonzero(np.isin(here, self.crowded))
-        names = ("start", "exact", "centre", "unit", "low", "scale", "table")
-        return replace(self, crowded=crowded, **{a: getattr(self, a)[some] for a in names})
+
+def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
+    """Return how many known values of columns (d, n) are independent: they differ, or their units."""
+    known = ~np.isnan(F)
+    if unit is None:
+        return known.sum(axis=1)
+    code = np.unique(unit, return_inverse=True)[1]
+    pairs = (np.stack([f[here], code[here]]) for f, here in zip(F, known, strict=True))
+    return np.array([np.unique(pair, axis=1).shape[1] for pair in pairs])
 
 
 def spacing(levels: Any) -> Any:

@@ -106,7 +106,7 @@ class Estimate:
     def standard_error(self) -> np.ndarray:
         """Standard error of Q: half of that of V over Q, or its root where V drowns in noise."""
         error = np.sqrt(self.slope * np.maximum(self.V, 0) + self.noise[0])
-        return np.minimum(error / np.maximum(2 * self.Q, TINY), np.sqrt(error))
+        return error / np.maximum(2 * self.Q, np.sqrt(error) + TINY)
 
     @property
     def heavy_tails(self) -> np.ndarray:
@@ -169,7 +169,8 @@ def compare(
 def degrees(psi: np.ndarray) -> np.ndarray:
     """Return the degrees of freedom of the sum of squares (Satterthwaite)."""
     square = psi * psi
-    J, folds = square.sum(axis=0), np.maximum((square > 0).sum(axis=0), 4)
+    J = square.sum(axis=0)
+    folds = np.maximum((square > 1e-20 * J).sum(axis=0), 4)
     return np.clip(2 * J**2 / np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY), 3, folds - 1)
 
 

@@ -47,15 +47,15 @@ class Rows:
         """Whether weights differ."""
         return bool(self.w.min() < self.w.max())
 
-    @cached_property
-    def size(self) -> int:
-        """Number of rows or, if rows belong together, of units."""
-        return self.n if self.unit is None else int(self.unit.max()) + 1
-
     @property
     def mean(self) -> float:
         """Weighted mean of the scores."""
         return float(self.w @ self.s / self.w.sum())
+
+    @cached_property
+    def centre(self) -> float:
+        """Median of the scores: what sums are centred at, so that far scores cost no digits."""
+        return float(np.median(self.s))
 
     @property
     def r(self) -> np.ndarray:
@@ -68,9 +68,10 @@ def folds_of_positions(start: int, n: int) -> np.ndarray:
 
     A run begins at a fold of its own, so that rows with a period do not share folds.
     """
-    i = np.arange(start, start + n)
-    run = (i // FOLDS).astype(np.uint64) * _GOLDEN
-    return (i + (run >> np.uint64(40)).astype(np.int64)) % FOLDS
+    first, last = start // FOLDS, -(-(start + n) // FOLDS)
+    shift = (np.arange(first, last, dtype=np.uint64) * _GOLDEN) >> np.uint64(40)
+    folds = (shift[:, None] % FOLDS + np.arange(FOLDS, dtype=np.uint64)).astype(np.intp) % FOLDS
+    return folds.ravel()[start - first * FOLDS :][:n]
 
 
 def folds_of_units(key: np.ndarray) -> np.ndarray:
@@ -98,6 +99,7 @@ def rows_of(
         if not w.all():
             keep = w > 0
         w, s = w[keep], s[keep]
+        w = w / w.mean() if table.whole else w  # chunks have one scale
     most = _LARGEST if population else _DIFFERENCE
     largest, apart = np.abs(s).max(initial=0.0), float(np.ptp(s)) if len(s) else 0.0
     if largest > _LARGEST or (apart > 0 and not 1 / most <= apart <= most):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from firmlib.estimation.sums import (
     Levels,
     Numbers,
     Parts,
+    Read,
     Source,
     numbers_of,
     parts,
@@ -34,10 +35,12 @@ Sums = Numbers | Levels | Line
 
 
 class Scan:
-    """Collects V of features from their sums, in any order; `size` rows or units are independent."""
+    """Collects V of features from their sums over n rows, in any order."""
 
-    def __init__(self, names: Sequence[str], size: float, *, population: bool, units: bool, drop: bool) -> None:
-        self.names, self.size, self.drop = names, size, drop
+    def __init__(
+        self, names: Sequence[str], n: int, *, population: bool, units: bool, drop: bool
+    ) -> None:
+        self.names, self.n, self.drop = names, n, drop
         self.population, self.units = population, units
         m = len(names)
         self.sources: list[Source] = [Source()] * m
@@ -46,7 +49,7 @@ class Scan:
 
     def take(self, places: Sequence[int], sums: Sums, columns: Sequence[Column | None]) -> None:
         """Take the features at these places from their sums; columns tell kinds and labels."""
-        for place, source, column in zip(places, sums.sources(self.size, self.drop), columns, strict=True):
+        for place, source, column in zip(places, sums.sources(self.n, self.drop), columns, strict=True):
             if column is not None:
                 by_label = isinstance(sums, Levels) and column.labels is not None
                 plain = column.kind == "number" or by_label
@@ -56,13 +59,14 @@ class Scan:
         if self.population and not isinstance(sums, Line):
             mine.V[places] = [self.sources[i].explained for i in places]
             return
-        found, weights = sums.spread(self.size, self.units, self.drop), sums.weights(self.drop)
+        found, weights = sums.spread(self.n, self.units, self.drop), sums.weights(self.drop)
         mine.V[places] = found.V
         if self.population:
             return
         share = weights / np.maximum(weights.sum(axis=0), TINY)
         each = Estimate.of_folds(found.V, found.without, share, found.noise, found.pvalue)
-        told = np.isfinite(found.V) & (weights.sum(axis=0) > 0)
+        varies = [np.count_nonzero(self.sources[i].sums[0]) > 1 for i in places]  # type: ignore[index]
+        told = np.isfinite(found.V) & varies
         self.silent += [self.names[i] for i in places[~told]]
         mine.V[places] = np.where(told, each.V, 0)
         mine.pvalue[places] = np.where(told, each.pvalue, 1)
@@ -73,9 +77,9 @@ class Scan:
         """Return all features; warn of those that nothing can be said of."""
         if self.silent:
             warnings.warn(
-                f"{len(self.silent)} of {len(self.names)} features get importance 0 because nothing "
-                f"can be estimated: {short(self.silent)}. Their levels are nearly all different, "
-                "they have no values, or a nominal feature has no slope",
+                f"importance 0 for {short(self.silent)}, {len(self.silent)} of {len(self.names)} "
+                "features: they are constant, missing, have a level of their own in nearly every "
+                "row, or are nominal and have no slope",
                 stacklevel=4,
             )
         return self.estimate, self.sources
@@ -103,18 +107,18 @@ def scan(
     """Return V and sources of features; `every`: they are all columns of the table, in order."""
     found = Scan(
         [f.name for f in features],
-        rows.size,
+        rows.n,
         population=rows.population,
         units=rows.unit is not None,
         drop=missing == "drop",
     )
-    each = parts(rows.s - np.median(rows.s), rows.w if rows.weighted else None)
+    each = parts(rows.s - rows.centre, rows.w if rows.weighted else None)
     left = list(range(len(features)))
     if every and not slope and not rows.population and missing != "raise":
         if table.plain:
             _plain(found, table, rows, each, n_bins)
             return found.done()
-        if is_sparse(table.data) and n_bins is None and not table.categorical:
+        if is_sparse(table.data) and not (n_bins or table.categorical or rows.unit is not None):
             left = _sparse(found, table, rows, each)
     waiting: list[tuple[int, Column, np.ndarray]] = []
     for i in left:
@@ -125,7 +129,7 @@ def scan(
         values = column.dense(rows.n)
         if sums is None:
             waiting.append((i, column, values))
-            if (len(waiting) + 1) * rows.n > _VALUES or len(waiting) >= _together(rows.size):
+            if (len(waiting) + 1) * rows.n > _VALUES or len(waiting) >= _together(rows.n):
                 _numbers(found, waiting, rows, each, n_bins)
             continue
         sums.add(values if slope else column._replace(values=values, rows=None), each, rows.fold)
@@ -134,9 +138,9 @@ def scan(
     return found.done()
 
 
-def _together(size: float) -> int:
+def _together(n: int) -> int:
     """Return how many columns of numbers are summed up together."""
-    return max(1, _CELLS // (5 * FOLDS * (2 ** scales(size)[1] + 1)))
+    return max(1, _CELLS // (5 * FOLDS * (2 ** int(scales(n)[1]) + 1)))
 
 
 def _numbers(
@@ -145,7 +149,7 @@ def _numbers(
     """Sum up the columns that wait, and forget them."""
     if waiting:
         F = np.array([values for *_, values in waiting])
-        sums = numbers_of(lambda a, b: F[:, a:b], rows.n, each, rows.fold, rows.size, n_bins)
+        sums = numbers_of(lambda here, most: F[:most, here], rows, each, n_bins)
         found.take([i for i, *_ in waiting], sums, [column for _, column, _ in waiting])
         waiting.clear()
 
@@ -154,31 +158,29 @@ def _plain(found: Scan, table: Table, rows: Rows, each: Parts, n_bins: int | Non
     """Sum up all columns of an array, block by block."""
     kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
 
-    def reader(columns: slice) -> Callable[[int, int], np.ndarray]:
-        def read(a: int, b: int) -> np.ndarray:
-            if kept is None:
-                return table.block(columns, a, b)
-            here = kept[a:b]
-            return table.block(columns, here[0], here[-1] + 1)[:, here - here[0]]
+    def reader(columns: range) -> Read:
+        def read(here: slice | np.ndarray, most: int | None) -> np.ndarray:
+            some = slice(columns.start, columns.stop if most is None else columns.start + most)
+            return table.block(some, here if kept is None else kept[here])
 
         return read
 
-    step = _together(rows.size)
+    step = _together(rows.n)
     for a in range(0, table.width, step):
         some = range(a, min(a + step, table.width))
-        sums = numbers_of(reader(slice(a, some.stop)), rows.n, each, rows.fold, rows.size, n_bins)
+        sums = numbers_of(reader(some), rows, each, n_bins)
         found.take(some, sums, [None] * len(some))
 
 
 def _sparse(found: Scan, table: Table, rows: Rows, each: Parts) -> list[int]:
     """Sum up sparse columns of few levels; return the other columns."""
-    data, left = table._readable, []
+    data, left = table.readable, []
     if not isinstance(rows.keep, slice):
         data = data[np.flatnonzero(rows.keep)]
     step = 256
     for a in range(0, table.width, step):
         some = np.arange(a, min(a + step, table.width))
-        few, sums = sparse_numbers(data[:, some[0] : some[-1] + 1], each, rows.fold, rows.size)
+        few, sums = sparse_numbers(data[:, some[0] : some[-1] + 1], each, rows.fold)
         if few.any():
             found.take(some[few].tolist(), sums, [None] * int(few.sum()))
         left += some[~few].tolist()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy import special
 
@@ -68,11 +66,10 @@ class Line:
         q = np.append(R / max(W, TINY) + slope * np.sqrt(v) * sign, 0.0)
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
         p = np.append(self.sums[0][:, None] * [0.5, 0.5], np.zeros((FOLDS, 1)), axis=1)
-        sums = np.array([p, p * q, p * q * q, p, p * q])
+        sums = np.array([p, p * q, p * q * q])
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        found = Source.of(sums, t, False, ordered=not self.nominal)
-        return [replace(found, missing=missing, mark=mark)]
+        return [Source("number", mark, missing, sums.sum(axis=1), t, not self.nominal)]
 
     def weights(self, drop: bool) -> np.ndarray:
         """Return the weight of each fold (G, 1)."""

@@ -27,21 +27,23 @@ class Spread(NamedTuple):
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return sums (5, ...) of w, wr, (wr)^2, w^2, w^2 r after c was taken off every score."""
-    w, r, rr, ww, wr = sums
-    return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww])
+    """Return sums after c was taken off every score: of 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
+    w, r, rr = sums[:3]
+    ww, wr = sums[3:] if len(sums) > 3 else (w, r)
+    return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww][: len(sums)])
 
 
-def moments(sums: np.ndarray, units: bool) -> np.ndarray:
-    """Return W, S, SS, WW (4, G, d, bins) of each fold."""
-    if units:
-        return np.array([sums[0], sums[1], sums[1] ** 2, sums[0] ** 2])
-    return sums[:4]
+def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of each fold and bin."""
+    w, r, rr = sums[:3]
+    return (w, r, r * r, w * w) if units else (w, r, rr, sums[3] if len(sums) > 3 else w)
 
 
-def merged(sums: np.ndarray) -> np.ndarray:
-    """Return sums (..., slots + 1) with every two neighbouring slots as one."""
-    return np.concatenate([sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:]], axis=-1)
+def merged(sums: np.ndarray, bins: int) -> np.ndarray:
+    """Return sums (..., slots + 1) in so many bins of neighbouring slots, and the missing one."""
+    while sums.shape[-1] > bins + 1:
+        sums = np.concatenate([sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:]], axis=-1)
+    return sums
 
 
 class Bins(NamedTuple):
@@ -55,17 +57,16 @@ class Bins(NamedTuple):
     lone: np.ndarray  # (..., 1): e of bins with one row, the pooled variance of a row
 
     @classmethod
-    def of(cls, M: np.ndarray, lone: np.ndarray | None = None) -> Bins:
-        """Return them from W, S, SS, WW (4, ..., bins)."""
+    def of(cls, M: tuple[np.ndarray, ...]) -> Bins:
+        """Return them from W, S, SS, WW (..., bins)."""
         W, S, SS, WW = M
-        p = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY)
-        pairs, m, n = W * W - WW, S / np.maximum(W, TINY), W * W / np.maximum(WW, TINY)
+        p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
+        n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
         paired = pairs > 1e-9 * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
-        if lone is None:
-            df = np.where(paired, n - 1, 0)
-            lone = (df * e * n).sum(axis=-1, keepdims=True)
-            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        df = np.where(paired, n - 1, 0)
+        lone = (df * e * n).sum(axis=-1, keepdims=True)
+        lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -104,30 +105,66 @@ def cauchy(p: np.ndarray) -> np.ndarray:
 
 
 def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spread:
-    """Return V from sums (5, G, d, slots + 1), the last slot for missing values.
+    """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
 
-    V_k = sum T over the bins of scale k less T of all rows as one bin, V a sum of c_k V_k (`gates`).
+    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`).
     """
     total = sums.sum(axis=(1, 3))
-    sums = recentred(sums, (total[1] / np.maximum(total[0], TINY))[:, None])
-    parts = [sums]
-    while nested and parts[-1].shape[-1] > 3:
-        parts.append(merged(parts[-1]))
-    M = [moments(part, units) for part in reversed(parts)]
-    one = moments(sums.sum(axis=-1, keepdims=True), units)
-    whole = Bins.of(one.sum(axis=1))
-    bins = [Bins.of(m.sum(axis=1)) for m in M]
-    V = np.array([b.T.sum(axis=-1) for b in bins]) - whole.T[:, 0]
-    c, noise = gates(bins, V, base)
-    left = -Bins.of(one.sum(axis=1, keepdims=True) - one, whole.lone).T[..., 0] * c.sum(axis=0)
-    for k, m in enumerate(M):
+    centre = (total[1] / np.maximum(total[0], TINY))[:, None]
+    one = sums.sum(axis=-1, keepdims=True)
+    whole = Bins.of(pooled(one, centre, units))
+    part, size, scale = sums if units else sums.sum(axis=1, keepdims=True), [], []
+    for _ in range(int(np.log2(sums.shape[-1] - 1)) if nested else 1):
+        part = merged(part, size[-1] // 2) if size else part
+        size.append(part.shape[-1] - 1)
+        scale.append(Bins.of(pooled(part, centre, units)))
+    size.reverse(), scale.reverse()
+    V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
+    c, noise = gates(scale, V, base)
+    without = -left_out(one, centre, whole, units) * c.sum(axis=0)
+    for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
-        m = m[:, :, some]
-        T = Bins.of(m.sum(axis=1, keepdims=True) - m, bins[k].lone[some]).T.sum(axis=-1)
-        left[:, some] += c[k, some] * T
-    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(bins)]
+        if len(some):
+            part = merged(sums if len(some) == len(base) else sums[:, :, some], bins)
+            here = Bins(*(a[some] for a in scale[k]))
+            without[:, some] += c[k, some] * left_out(part, centre[some], here, units)
+    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
-    return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), left)
+    constant = (scale[-1].p > 0).sum(axis=-1) < 2  # exactly 0, not up to rounding
+    V, without, noise = (np.where(constant, 0, a) for a in (V, without, noise))
+    return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), without)
+
+
+def pooled(sums: np.ndarray, centre: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of all folds, of centred scores."""
+    return tuple(a.sum(axis=0) for a in moments(recentred(sums, centre), units))
+
+
+def left_out(sums: np.ndarray, centre: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
+    """Return the sum of T over bins without each fold (G, d).
+
+    Only bins in which a fold has rows change when it is left out.
+    """
+    _, G, d, _ = sums.shape
+    g, j, b = np.nonzero(sums[0])
+    own = moments(recentred(sums[:, g, j, b], centre[j, 0]), units)
+    at = j * sums.shape[-1] + b
+    every = [np.bincount(at, a, d * sums.shape[-1])[at] for a in own]
+    rest, lone = [a - mine for a, mine in zip(every, own, strict=True)], bins.lone[j, 0]
+    change = np.bincount(g * d + j, _squares(rest, lone) - _squares(every, lone), G * d)
+    fold = np.bincount(g * d + j, own[0], G * d).reshape(G, d)
+    weight = fold.sum(axis=0)
+    left = bins.T.sum(axis=-1) * weight + change.reshape(G, d)
+    return left / np.maximum(weight - fold, TINY)
+
+
+def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
+    """Return W (m^2 - e) of bins."""
+    W, S, SS, WW = M
+    pairs = W * W - WW
+    paired = pairs > 1e-9 * W * W
+    alone = S * S / np.maximum(W, TINY) - lone * W
+    return np.where(paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0))
 
 
 def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

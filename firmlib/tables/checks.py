@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__: list[str] = []
+__all__: list[str] = []  # nothing here is public
 
 MEMORY_LIMIT = 8 * 2**30
 """Bytes above which an array is refused before it is allocated."""

@@ -7,6 +7,7 @@ missing value nan.
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -15,16 +16,15 @@ import numpy as np
 
 from firmlib.tables.checks import as_numpy, check_number, short
 
-__all__ = ["Column", "read"]
+__all__: list[str] = []  # nothing here is public
 
 _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
-_KINDS = {  # what pandas calls the values of an array of objects
-    "date": ("datetime", "datetime64", "date", "period"),
-    "duration": ("timedelta", "timedelta64", "time"),
-    "integer": ("integer",),
-    "number": ("floating", "mixed-integer-float", "decimal", "empty"),
-    "ordered": ("boolean",),
-    "nominal": ("string", "bytes"),
+_KINDS = {  # by what pandas calls the values of an array of objects
+    **dict.fromkeys(("datetime", "datetime64", "date", "period"), "date"),
+    **dict.fromkeys(("timedelta", "timedelta64", "time"), "duration"),
+    **dict.fromkeys(("floating", "mixed-integer-float", "decimal", "empty", "integer"), "number"),
+    **dict.fromkeys(("string", "bytes"), "nominal"),
+    "boolean": "ordered",
 }
 
 
@@ -33,7 +33,7 @@ class Column(NamedTuple):
 
     `values` are those of all rows or, if `rows` is given, of these rows; all others are then 0.
     `kind` is "number", "date", "duration", "ordered" or "nominal". For the last two, value k stands
-    for ``labels[k]``; integers that floats cannot hold exactly are "ordered", too.
+    for ``labels[k]``. Integers that floats would merge are "ordered".
     """
 
     values: np.ndarray
@@ -50,21 +50,20 @@ class Column(NamedTuple):
         return values
 
     def take(self, keep: slice | np.ndarray) -> Self:
-        """Return the values of some rows: all, or those that a mask keeps."""
+        """Return the values of some rows: those that a mask keeps, or a slice."""
         if self.rows is None:
             return self._replace(values=self.values[keep])
         if isinstance(keep, slice):
-            if keep == slice(None):
-                return self
-            raise ValueError("a sparse column is taken by a mask")
+            start, stop, _ = keep.indices(sys.maxsize)
+            stay = (self.rows >= start) & (self.rows < stop)
+            return self._replace(values=self.values[stay], rows=self.rows[stay] - start)
         stay = keep[self.rows]
         return self._replace(values=self.values[stay], rows=(np.cumsum(keep) - 1)[self.rows[stay]])
 
     def shown(self, values: np.ndarray) -> np.ndarray:
         """Return what some values stand for; a missing one is nan, NaT or None."""
         if self.kind in _MICROSECONDS:
-            whole = np.where(np.isnan(values), np.nan, np.round(values))
-            return whole.astype(_MICROSECONDS[self.kind])
+            return np.round(values).astype(_MICROSECONDS[self.kind])
         if self.labels is None:
             return values
         known, shown = ~np.isnan(values), np.full(len(values), None, object)
@@ -72,13 +71,13 @@ class Column(NamedTuple):
         return shown
 
     def number(self, name: str, value: Any) -> float:
-        """Return the number of a user's `value`; nan if it is no level, for messages `name` it."""
+        """Return the number of a user's value, which messages `name`; nan if it is no level."""
+        if self.labels is not None and self.labels.dtype.kind in "iu":
+            place = int(np.searchsorted(self.labels, value, side="right")) - 1
+            return place + 0.5 * (place < 0 or self.labels[place] != value)  # between two levels
         if self.labels is not None:
-            if self.labels.dtype.kind in "iu":  # an order with room between the levels
-                place = int(np.searchsorted(self.labels, value, side="right")) - 1
-                return place + 0.5 * (place < 0 or self.labels[place] != value)
-            found = np.flatnonzero([bool(label == value) for label in self.labels.tolist()])
-            return float(found[0]) if len(found) else np.nan
+            found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
+            return float(found[0]) if found else np.nan
         if self.kind not in _MICROSECONDS:
             return check_number(name, value)
         import pandas as pd
@@ -102,10 +101,7 @@ class Column(NamedTuple):
         return type(self)(values, None, "nominal", labels)
 
     def joined(self, name: str, before: Column) -> Self:
-        """Return the same values on the scale of the rows `before` these, for chunks.
-
-        Nominal labels that are new come after those before; new ordered labels are refused.
-        """
+        """Return the same values on the scale of the chunk `before`, with new labels at its end."""
         if self.rows is None and np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
@@ -152,22 +148,28 @@ def read(name: str, values: Any, n: int) -> Column:
     Examples
     --------
     >>> from firmlib.tables import read
-    >>> column = read("size", ["S", None, "L"], 3)
-    >>> column.values, column.kind, column.labels.tolist()
-    (array([ 1., nan,  0.]), 'nominal', ['L', 'S'])
+    >>> read("size", ["S", None, "L"], 3).values
+    array([ 1., nan,  0.])
     """
     values = as_numpy(values)
     if not isinstance(values, np.ndarray):
         series: Any = nw.from_native(values, series_only=True, pass_through=True)
-        if isinstance(series, nw.Series) and not hasattr(getattr(values, "dtype", None), "char"):
-            _check_shape(name, series.shape, n)
-            return _of_series(name, series)
-        values = _as_array(name, values)
-    _check_shape(name, values.shape, n)
-    if np.ma.is_masked(values):
-        known = ~np.ma.getmaskarray(values)
-        return _placed(known, read(name, np.ma.getdata(values)[known], int(known.sum())))
-    return _of_array(name, np.ma.getdata(values))
+        if not isinstance(series, nw.Series):
+            values = _as_array(name, values)
+        elif isinstance(getattr(values, "dtype", None), np.dtype):
+            values = values.to_numpy()
+        else:
+            values = series
+    if len(values.shape) != 1:
+        raise ValueError(f"{name} must have 1 axes, got shape {values.shape}")
+    if len(values) != n:
+        raise ValueError(f"{name} has shape {values.shape}, expected {(n,)}")
+    if isinstance(values, nw.Series):
+        return _of_series(name, values)
+    if not np.ma.is_masked(values):
+        return _of_array(name, np.ma.getdata(values))
+    known = ~np.ma.getmaskarray(values)
+    return _placed(known, _of_array(name, np.ma.getdata(values)[known]))
 
 
 def check_present(name: str, values: np.ndarray) -> None:
@@ -180,22 +182,15 @@ def check_present(name: str, values: np.ndarray) -> None:
         )
 
 
-def check_no_inf(name: str, values: np.ndarray, start: int = 0) -> None:
-    """Raise if there are infinite values, in rows that begin at `start`."""
+def check_no_inf(name: str, values: np.ndarray, rows: slice | np.ndarray = slice(0, None)) -> None:
+    """Raise if there are infinite values, in these `rows` of a table."""
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
         raise ValueError(
             f"{name} must be finite or missing, got {infinite.sum()} infinite values, the first "
-            f"{values[row]} at row {start + row}"
+            f"{values[row]} at row {rows.start + row if isinstance(rows, slice) else rows[row]}"
         )
-
-
-def _check_shape(name: str, shape: tuple[int, ...], n: int) -> None:
-    if len(shape) != 1:
-        raise ValueError(f"{name} must have 1 axes, got shape {shape}")
-    if shape != (n,):
-        raise ValueError(f"{name} has shape {shape}, expected {(n,)}")
 
 
 def _as_array(name: str, values: Any) -> np.ndarray:
@@ -212,7 +207,7 @@ def _as_array(name: str, values: Any) -> np.ndarray:
 
 def _placed(known: np.ndarray, column: Column) -> Column:
     """Return a column of the known rows as one of all rows."""
-    if known.all():
+    if len(column.values) == len(known):
         return column
     values = np.full(len(known), np.nan)
     values[known] = column.values
@@ -248,16 +243,16 @@ def _of_array(name: str, values: np.ndarray) -> Column:
 def _integers(values: np.ndarray) -> Column:
     """Return integers as numbers, or as ordered levels if floats would merge some of them."""
     numbers = np.ascontiguousarray(values, dtype=float)
-    if values.dtype.itemsize < 8 or np.abs(numbers).max(initial=0.0) < 2**53:
+    if np.abs(numbers).max(initial=0.0) < 2**53:
         return Column(numbers)
     labels, codes = np.unique(values, return_inverse=True)
-    if len(np.unique(labels.astype(float))) == len(labels):
+    if len(np.unique(numbers)) == len(labels):
         return Column(numbers)
     return Column(codes.astype(float), None, "ordered", labels)
 
 
 def _of_series(name: str, series: nw.Series) -> Column:
-    dtype = series.dtype
+    dtype, native = series.dtype, series.to_native()
     if dtype.is_integer():
         known = ~series.is_null().to_numpy().astype(bool)
         return _placed(known, _of_array(name, series.drop_nulls().to_numpy()))
@@ -265,17 +260,16 @@ def _of_series(name: str, series: nw.Series) -> Column:
         return _of_array(name, series.cast(nw.Float64).to_numpy().astype(float))
     if dtype == nw.Boolean:
         return Column(series.cast(nw.Float64).to_numpy().astype(float), None, "ordered", _TRUTH)
-    if dtype in (nw.Datetime, nw.Date):
-        return Column(series.dt.timestamp("us").cast(nw.Float64).to_numpy(), None, "date")
-    if dtype == nw.Duration:
-        moments = series.dt.total_microseconds().cast(nw.Float64).to_numpy()
-        return Column(moments, None, "duration")
+    if dtype in (nw.Datetime, nw.Date, nw.Duration):
+        spell = dtype == nw.Duration
+        moments = series.dt.total_microseconds() if spell else series.dt.timestamp("us")
+        return Column(moments.cast(nw.Float64).to_numpy(), None, "duration" if spell else "date")
     if dtype in (nw.Categorical, nw.Enum):
-        native: Any = series.to_native()
-        if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # of pandas
-            codes = native.cat.codes.to_numpy().astype(float)
-            labels = as_objects(native.cat.categories.tolist())
-            kind = "ordered" if native.cat.ordered else "nominal"
+        categories: Any = getattr(native, "cat", None)
+        if hasattr(categories, "codes"):  # of pandas
+            codes = categories.codes.to_numpy().astype(float)
+            labels = as_objects(categories.categories.tolist())
+            kind = "ordered" if categories.ordered else "nominal"
             return Column(np.where(codes < 0, np.nan, codes), None, kind, labels)
         series = series.cast(nw.String)
     return _of_array(name, series.to_numpy().astype(object, copy=False))
@@ -286,37 +280,29 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
     import pandas as pd
 
     called = pd.api.types.infer_dtype(values, skipna=False)
-    kind = next((kind for kind, names in _KINDS.items() if called in names), None)
+    kind, some = _KINDS.get(called), values
     if kind is None:
-        raise ValueError(f"{name} {_of_different_kind(values)}")
-    some: Any = values
-    if kind == "integer":
+        first = values[0]
+        other = next((v for v in values if type(v) is not type(first)), first)
+        raise ValueError(
+            f"{name} holds values such as {first!r} ({type(first).__name__}) and {other!r} "
+            f"({type(other).__name__}); expected numbers, words, dates or truth values, of one kind"
+        )
+    if called == "integer":
         small = all(-(2**63) <= v < 2**63 for v in values)
         return _integers(values.astype(np.int64) if small else values)
-    if kind == "number":
-        return _of_array(name, values.astype(float))
-    if kind == "ordered":
-        return _of_array(name, values.astype(bool))
     if kind == "nominal":
-        codes, labels = pd.factorize(some, sort=True)
+        codes, labels = pd.factorize(values, sort=True)
         return Column(codes.astype(float), None, kind, as_objects(labels.tolist()))
     if called == "time":
         start = datetime.datetime.min
         since = [datetime.datetime.combine(start.date(), t) - start for t in values]
-        return _of_array(name, np.array(since, "timedelta64[us]"))
-    if kind == "duration":
-        return _of_array(name, pd.to_timedelta(some).to_numpy())
-    some = pd.PeriodIndex(some).to_timestamp() if called == "period" else some
-    return _of_array(name, pd.to_datetime(some, utc=True).tz_localize(None).to_numpy())
-
-
-def _of_different_kind(values: np.ndarray) -> str:
-    first = values[0]
-    other = next((v for v in values if type(v) is not type(first)), None)
-    expected = "expected numbers, words, dates or truth values, of one kind"
-    if other is None:
-        return f"holds {type(first).__name__} such as {first!r}; {expected}"
-    return (
-        f"holds values of different kind, such as {first!r} ({type(first).__name__}) and "
-        f"{other!r} ({type(other).__name__}); {expected}"
-    )
+        some = np.array(since, "timedelta64[us]")
+    elif kind == "duration":
+        some = pd.to_timedelta(values).to_numpy()
+    elif kind == "date":
+        dates: Any = pd.PeriodIndex(values).to_timestamp() if called == "period" else values
+        some = pd.to_datetime(dates, utc=True).tz_localize(None).to_numpy()
+    else:
+        some = values.astype(bool if kind == "ordered" else float)
+    return _of_array(name, some)

@@ -14,7 +14,7 @@ import numpy as np
 
 from firmlib.tables.checks import check_memory
 
-__all__ = ["chunks", "dask_reduce", "is_source", "partitions", "sample"]
+__all__: list[str] = []  # nothing here is public
 
 T = TypeVar("T")
 
@@ -62,7 +62,8 @@ def sample(X: Any, n: int) -> Any:
         polars: Any = sys.modules["polars"]
         total = X.select(polars.len()).collect().item()
         rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
-        return X.filter(polars.int_range(polars.len()).is_in(polars.Series(rows).implode())).collect()
+        kept = polars.int_range(polars.len()).is_in(polars.Series(rows).implode())
+        return X.filter(kept).collect()
     if _is_on_disk(X):
         groups = _row_groups(X)
         some = _drawn(len(groups))

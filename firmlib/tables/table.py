@@ -13,7 +13,7 @@ import numpy as np
 from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, short
 from firmlib.tables.columns import Column, check_no_inf, read
 
-__all__ = ["Table", "is_sparse"]
+__all__: list[str] = []  # nothing here is public
 
 _TILE = 1024  # rows whose columns are copied together, so that they stay in the cache
 
@@ -124,7 +124,7 @@ class Table:
         return other
 
     @cached_property
-    def _readable(self) -> Any:
+    def readable(self) -> Any:
         """The data as columns are read from: a sparse matrix by columns, a tensor as an array."""
         if not is_sparse(self.data):
             return as_numpy(self.data)
@@ -134,15 +134,31 @@ class Table:
             data.sum_duplicates()
         return data
 
+    @cached_property
+    def _stored(self) -> tuple[Column, list[int]] | None:
+        """All values that a sparse matrix stores, and where each column begins, if 0 means 0."""
+        data = self.readable
+        if not is_sparse(data):
+            return None
+        try:
+            stored = read(self.name, data.data, len(data.data))
+        except ValueError:  # the column with an infinite value says so
+            return None
+        codes = stored.labels is not None and data.dtype.kind != "b"  # of large integers
+        return None if codes else (stored, data.indptr.tolist())
+
     def column(self, j: Any) -> Column:
         """Return a column; of a sparse one that is mostly 0, the values that are stored."""
         j = self.position(j)
-        name, data = f"column {self.names[j]!r} of {self.name}", self._readable
-        if is_sparse(data):
-            start, end = data.indptr[j : j + 2]
-            column = read(name, data.data[start:end], end - start)
-            column = column._replace(rows=data.indices[start:end])
-            column = column if 2 * (end - start) < self.n else Column(column.dense(self.n))
+        name, data = f"column {self.names[j]!r} of {self.name}", self.readable
+        if self._stored is not None:
+            stored, ends = self._stored
+            part = slice(ends[j], ends[j + 1])
+            column = stored._replace(values=stored.values[part], rows=data.indices[part])
+            if 2 * (part.stop - part.start) >= self.n:
+                column = column._replace(values=column.dense(self.n), rows=None)
+        elif is_sparse(data):
+            column = read(name, data[:, [j]].toarray()[:, 0], self.n)
         elif hasattr(data, "column_names"):
             column = read(name, data.column(j), self.n)
         else:
@@ -152,7 +168,7 @@ class Table:
     @cached_property
     def plain(self) -> bool:
         """Whether all columns are numbers of one dense array or pandas frame, so for `block`."""
-        data = self._readable
+        data = self.readable
         if type(data) in (np.ndarray, np.memmap):  # a masked array holds more
             dtypes = {data.dtype}
         else:
@@ -165,26 +181,20 @@ class Table:
         if dtype.kind == "f" or dtype.itemsize < 8:
             return True
         values = np.asarray(data)  # floats may merge large integers
-        return -(2**53) <= values.min(initial=0) and values.max(initial=0) <= 2**53
+        return values.min(initial=0) >= -(2**53) and values.max(initial=0) <= 2**53
 
-    def block(self, columns: slice | Sequence[int], start: int, stop: int) -> np.ndarray:
-        """Return columns of a plain table in the rows from start to stop, as (k, stop - start).
-
-        Each column lies together in memory. Infinite values are refused.
-        """
-        data = self._readable
-        if hasattr(data, "iloc"):
-            part = data.iloc[start:stop, columns].to_numpy()
-        else:
-            part = data[start:stop, columns]
+    def block(self, columns: slice, rows: slice | np.ndarray) -> np.ndarray:
+        """Return some columns and rows of a plain table as floats (k, m), each column contiguous."""
+        data = self.readable
+        part = data.iloc[rows, columns].to_numpy() if hasattr(data, "iloc") else data[rows, columns]
         block = np.empty(part.shape[::-1])
         for first in range(0, len(part), _TILE):
             block[:, first : first + _TILE] = part[first : first + _TILE].T
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
-        for k in np.flatnonzero(~finite).tolist():
-            name = np.array(self.names, object)[columns][k]
-            check_no_inf(f"column {name!r} of {self.name}", block[k], start)
+        for k in np.flatnonzero(~finite):
+            name = self.names[range(self.width)[columns][k]]
+            check_no_inf(f"column {name!r} of {self.name}", block[k], rows)
         return block
 
     def vector(self, name: str, value: Any) -> Column:
@@ -208,9 +218,10 @@ class Table:
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object has another index than this table, so other rows."""
         pandas = sys.modules.get("pandas")
-        index, own = (getattr(each, "index", None) for each in (value, self.data))
-        if pandas is None or not all(isinstance(each, pandas.Index) for each in (index, own)):
+        both: Any = [getattr(each, "index", None) for each in (value, self.data)]
+        if pandas is None or not all(isinstance(each, pandas.Index) for each in both):
             return
+        index, own = both
         if not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
@@ -235,7 +246,7 @@ def _checked(data: Any, name: str) -> Any:
             f"array, a sparse matrix or a data frame, got {kind}"
         )
     try:
-        array = np.asarray(data)
+        array = np.asarray(as_numpy(data))
     except ValueError as error:
         raise ValueError(f"{name} must be a table, but its rows differ in length") from error
     return np.array(data, dtype=object) if array.dtype.kind in "US" else array  # words and numbers
