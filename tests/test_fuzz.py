@@ -124,22 +124,23 @@ def check(seed):
         chunk = {} if w is None else {"sample_weight": w[a:b]}
         stream.partial_fit(frame.iloc[a:b], s[a:b], **chunk)
     agree(stream.result().variance, result.variance, "stream")
-    joint(frame, s, w, whole, agree)
+    joint(frame, s, w, agree)
     curve(frame, s, w, agree)
     numbers(rng, s, w, agree)
 
 
-def joint(frame, s, w, whole, agree):
-    """Groups, given columns and conjunctions of a population are levels of several columns."""
+def cells(frame, a, b):
+    """Return a number for each pair of levels of two columns."""
+    code = {c: pd.factorize(frame[c], use_na_sentinel=False)[0] for c in (a, b)}
+    return code[a] * (code[b].max() + 1) + code[b]
+
+
+def joint(frame, s, w, agree):
+    """Groups and conjunctions of a population are levels of several columns."""
     weights = {} if w is None else {"sample_weight": w}
-    code = {c: pd.factorize(frame[c], use_na_sentinel=False)[0] for c in frame}
     a, b = list(frame)[:2]
-    cell = code[a] * (code[b].max() + 1) + code[b]
-    V = enumerated(s, cell, w)
     group = firm(s, frame, {"both": [a, b]}, rows="population", **weights)
-    agree(group.variance[0], V, "group")
-    given = firm(s, frame, [a], given=[b], rows="population", **weights)
-    agree(given.variance[0], V - whole.variance[list(frame).index(b)], "given")
+    agree(group.variance[0], enumerated(s, cells(frame, a, b), w), "group")
     first = {c: frame[c].dropna().iloc[0] for c in (a, b)}
     both = features.conjunction(first)
     holds = (frame[a] == first[a]) & (frame[b] == first[b])
@@ -180,6 +181,17 @@ def numbers(rng, s, w, agree):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_random_tables(seed):
     check(seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_given_columns_of_a_population(seed):
+    """What a column adds is the V of both less that of the given one."""
+    frame, s, w = table(np.random.default_rng(seed))
+    a, b = list(frame)[:2]
+    found = firm(s, frame, [a], given=[b], rows="population", sample_weight=w)
+    V = enumerated(s, cells(frame, a, b), w) - enumerated(s, frame[b], w)
+    np.testing.assert_allclose(found.variance[0], V, rtol=1e-7, atol=1e-9 * np.var(s))
 
 
 @pytest.mark.slow

@@ -247,6 +247,7 @@ def test_weights_of_a_population_are_repetitions(rows):
 @pytest.mark.parametrize("first_rows", [2, 10_000])
 @pytest.mark.parametrize("method", ["auto", "slope"])
 @given(samples, st.integers(1, 6), st.randoms(use_true_random=False))
+@few
 def test_parts_merge_in_any_order_to_one_pass(first_rows, method, rows, parts, random):
     """Bins are those of the whole stream if they are found early, else of all rows together."""
     options = {"first_rows": first_rows, "method": method, "missing": "drop"}
