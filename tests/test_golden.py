@@ -49,6 +49,18 @@ def streamed(X, s, w):
     return stream.result()
 
 
+def merged(X, s, w, **options):
+    """Return the result of three streams with the same bins, whose scores have other centres."""
+    X, s = X.assign(word=np.array(list("dacb"))[X["level"]]), s + np.arange(len(s)) / 100
+    X = X.drop(columns="word") if options else X
+    pieces = [StreamingFirm(first_rows=100, **options).partial_fit(X[:300], s[:300])]
+    more = options if options else {"bins": pieces[0].bins}
+    for here in (slice(300, 500), slice(500, 1000)):
+        one = StreamingFirm(first_rows=100, **more)
+        pieces.append(one.partial_fit(X[here], s[here], sample_weight=w[here]))
+    return pieces[0].merge(pieces[2]).merge(pieces[1]).result()
+
+
 def cases():
     """Return functions that measure, by name."""
     (X, s, w), (small, t, u) = sample(1000), sample(40)
@@ -75,6 +87,13 @@ def cases():
         "population": lambda: numbers(firm(s, X, rows="population", sample_weight=w)),
         "standardize": lambda: numbers(firm(s, X).standardize()),
         "stream": lambda: numbers(streamed(X, s, w)),
+        "merged": lambda: numbers(merged(X, s, w).standardize()),
+        "merged slope": lambda: numbers(merged(X, s, w, method="slope", missing="drop")),
+        "weight 0": lambda: numbers(
+            firm(
+                np.where(w < 1, 1e6, s), np.where(w[:, None] < 1, 7, X), sample_weight=w * (w >= 1)
+            )
+        ),
         "compare": lambda: compared(firm(s, X).compare()),
         "ranks": lambda: compared(firm(s, X).ranks()),
         "holm": lambda: dict(enumerate(firm(s, X).pvalues_adjusted())),
