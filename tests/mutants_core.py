@@ -91,7 +91,7 @@ MUTANTS: list[tuple[str, str, str]] = [
      "Rows(s, w, folds_of_positions(0, len(s))"),
     ("estimation/rows.py", "keep = w > 0", "keep = w >= 0"),
     ("streaming.py", "start=self._n,", "start=0,"),
-    ("streaming.py", "+ moved_totals(other._totals, move)", "+ other._totals"),
+    ("estimation/tally.py", "+ moved_totals(other.totals, move)", "+ other.totals"),
 ]  # fmt: skip
 
 
