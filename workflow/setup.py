@@ -1,13 +1,12 @@
 """Make .venv from requirements.lock; run by `make`, with nothing but the standard library.
 
-    python -m workflow.setup MARKER
+    python -m workflow setup MARKER
 
-The new environment is built in a folder of its own, `.venv-…`; when it is complete, MARKER in it,
-`.venv` becomes a link to it. So what was there keeps working until then, whatever happens. MARKER
-gets the version of Python as its ending.
+The new environment is built in a folder of its own, `.venv-…`. When it is complete and contains
+MARKER, followed by the version of Python, `.venv` becomes a link to it. Until then, the environment
+that was there keeps working.
 """
 
-import contextlib
 import fcntl
 import os
 import secrets
@@ -16,7 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from workflow import ROOT
+
 VENV = ROOT / ".venv"
 SETTINGS = {
     # Keep the kernel's log to errors: warnings do not belong in a notebook.
@@ -79,13 +79,7 @@ def main(marker: str) -> int:
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
             if not isinstance(error, subprocess.CalledProcessError | OSError):
-                raise
+                raise  # an interruption
             kept = "; the environment that was there is untouched" if VENV.exists() else ""
             sys.exit(f"The set-up failed{kept}: {error}")
     return 0
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.exit(main(sys.argv[1]))
-    sys.exit("Interrupted.")

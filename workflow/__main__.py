@@ -1,0 +1,39 @@
+"""python -m workflow COMMAND …: an interruption, a full disk and the like get one line, each."""
+
+import errno
+import importlib
+import os
+import resource
+import signal
+import sys
+
+FILES = 256  # a kernel opens some 60 files
+CAUSES = {
+    errno.ENOSPC: "The disk is full",
+    errno.EDQUOT: "Your disk quota is used up",
+    errno.EROFS: "This folder is read-only",
+    errno.EACCES: "You may not write here",
+}
+
+
+def main(command: str, *arguments: str) -> int:
+    """Import the command's module and run it."""
+    try:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 0 <= hard < FILES:
+            sys.exit(f"Only {hard} files may be open at a time (ulimit -n); {FILES} are needed.")
+        if 0 <= soft < FILES:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
+        return importlib.import_module(f"workflow.{command}").main(*arguments)
+    except KeyboardInterrupt:  # end as the signal would have ended it; make prints a line
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except OSError as error:
+        if error.errno not in CAUSES:
+            raise
+        sys.exit(f"{CAUSES[error.errno]}: {error.filename or error}")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
