@@ -149,8 +149,9 @@ def test_a_package_of_another_version_is_named():
     lock = (ROOT / "requirements.lock").read_text()
     assert reproduce.other_versions(lock) == []
     other = re.sub("^(papermill==)", r"\g<1>9.", lock, flags=re.M)
-    [said] = reproduce.other_versions(other + "no-such-package==1.0 \\\n")
+    said, missing = reproduce.other_versions(other + "no-such-package==1.0 \\\n")
     assert re.fullmatch(r"papermill is 2\.\d.*, the lock has 9\.2\.\d.*", said)
+    assert missing == "no-such-package is missing, the lock has 1.0"
 
 
 def test_a_table_of_a_sweep_is_accepted_when_done_and_named_when_outdated(compendium):
@@ -198,9 +199,9 @@ def test_few_files_are_named_or_raised():
 @pytest.mark.parametrize(
     ("number", "cause"),
     [
-        (errno.ENOSPC, "The disk is full"),
-        (errno.EROFS, "This folder is read-only"),
-        (errno.EACCES, "You may not write here"),
+        (errno.ENOSPC, "No space left on device"),
+        (errno.EROFS, "Read-only file system"),
+        (errno.EACCES, "Permission denied"),
     ],
 )
 def test_a_file_system_that_refuses_is_named(monkeypatch, number, cause):
@@ -214,11 +215,11 @@ def test_a_file_system_that_refuses_is_named(monkeypatch, number, cause):
 
 @pytest.mark.parametrize("seconds", [0.1, 0.4, 1.5, 4.0])
 def test_an_interruption_is_one_line_and_leaves_nothing_running(tmp_path, seconds):
-    sweep = [*kill_sweep.write_tiny(tmp_path, 4, seconds=30.0), "--jobs", "1"]
+    sweep = kill_sweep.write_tiny(tmp_path, 4, seconds=30.0)
     process = subprocess.Popen(
         sweep,
         cwd=ROOT,
-        env=os.environ | {"STARTS": str(tmp_path / "starts")},
+        env=os.environ | {"STARTS": str(tmp_path / "starts"), "JOBS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -8,12 +8,7 @@ import signal
 import sys
 
 FILES = 256  # a kernel opens some 60 files
-CAUSES = {
-    errno.ENOSPC: "The disk is full",
-    errno.EDQUOT: "Your disk quota is used up",
-    errno.EROFS: "This folder is read-only",
-    errno.EACCES: "You may not write here",
-}
+CAUSES = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES  # a disk or folder that refuses
 
 
 def main(command: str, *arguments: str) -> int:
@@ -31,7 +26,7 @@ def main(command: str, *arguments: str) -> int:
     except OSError as error:
         if error.errno not in CAUSES:
             raise
-        sys.exit(f"{CAUSES[error.errno]}: {error.filename or error}")
+        sys.exit(f"{os.strerror(error.errno)}: {error.filename or 'a file'}")
     return 1
 
 

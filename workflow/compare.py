@@ -1,7 +1,5 @@
 """Compare what was made with what is committed; each difference is a sentence."""
 
-import base64
-import io
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -38,17 +36,11 @@ def _csv(made: Path, committed: Path) -> list[str]:
 
 
 def _png(made: Path, committed: Path) -> list[str]:
-    difference = _pixels(made.read_bytes(), committed.read_bytes())
-    return [f"{made.name}: {difference}"] if difference else []
-
-
-def _pixels(made: bytes, committed: bytes) -> str:
-    """Return how two pictures differ, or nothing."""
-    new, old = (matplotlib.image.imread(io.BytesIO(png)) for png in (made, committed))
+    new, old = map(matplotlib.image.imread, (made, committed))
     if new.shape != old.shape:
-        return f"{new.shape[:2]} pixels, committed {old.shape[:2]}"
+        return [f"{made.name}: {new.shape[:2]} pixels, committed {old.shape[:2]}"]
     rms = float(np.sqrt(np.mean((new - old) ** 2)))
-    return f"pixels differ by {rms:.3f} (rms)" if rms > PIXELS else ""
+    return [f"{made.name}: pixels differ by {rms:.3f} (rms)"] if rms > PIXELS else []
 
 
 def _svg(made: Path, committed: Path) -> list[str]:
@@ -58,33 +50,21 @@ def _svg(made: Path, committed: Path) -> list[str]:
 
 
 def _notebook(made: Path, committed: Path) -> list[str]:
+    """Compare the cells and what they print; their pictures are compared as files."""
     new, old = (nbformat.read(path, as_version=4).cells for path in (made, committed))
     if [cell.source for cell in new] != [cell.source for cell in old]:
         return [f"{made.name}: the cells themselves differ"]
-    differing = [
-        str(i)
-        for i, (a, b) in enumerate(zip(new, old, strict=True))
-        if a.cell_type == "code" and _outputs_differ(a, b)
-    ]
-    return [f"{made.name}: output of cell {', '.join(differing)} differs"] if differing else []
+    pairs = enumerate(zip(map(_printed, new), map(_printed, old), strict=True))
+    differing = ", ".join(str(i) for i, (a, b) in pairs if a != b)
+    return [f"{made.name}: output of cell {differing} differs"] if differing else []
 
 
-def _outputs_differ(made: nbformat.NotebookNode, committed: nbformat.NotebookNode) -> bool:
-    """Compare what cells show: pictures with a tolerance, all else exactly."""
-    (new, new_pngs), (old, old_pngs) = map(_shown, (made, committed))
-    return new != old or any(map(_pixels, new_pngs, old_pngs))
-
-
-def _shown(cell: nbformat.NotebookNode) -> tuple[list, list[bytes]]:
-    """Return a cell's outputs, a picture by its name only, and the pictures."""
-    datas = [output.get("data", {}) for output in cell.outputs]
-    pngs = [base64.b64decode(data["image/png"]) for data in datas if "image/png" in data]
-    rest = [
-        {k: v for k, v in output.items() if k not in ("data", "execution_count")}
-        | {kind: kind == "image/png" or shown for kind, shown in data.items()}
-        for output, data in zip(cell.outputs, datas, strict=True)
-    ]
-    return rest, pngs
+def _printed(cell: nbformat.NotebookNode) -> list[dict]:
+    outputs = [{**output} for output in cell.get("outputs", [])]
+    for output in outputs:
+        output.pop("execution_count", None)
+        output["data"] = {k: k == "image/png" or v for k, v in output.get("data", {}).items()}
+    return outputs
 
 
 def _ledger(made: Path, committed: Path) -> list[str]:

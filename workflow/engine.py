@@ -61,9 +61,8 @@ def _update(path: Path, text: str) -> Path:
 def state(folder: Path) -> dict:
     """Return how a run ended; an empty dict if it did not, or if its record is corrupt."""
     try:
-        run = json.loads((folder / "run.json").read_text())
-        return run if run["status"] in ("failed", "done") and "seconds" in run else {}
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return json.loads((folder / "run.json").read_text())
+    except (FileNotFoundError, ValueError):
         return {}
 
 
@@ -108,7 +107,7 @@ def execute(folder: Path, runs: dict[Path, dict[str, dict]], *options: str) -> i
 
 
 def _snakemake(folder: Path, lock: int, options: tuple[str, ...]) -> int:
-    began, log, shown = time.time(), folder / "snakemake.log", ""
+    began, log, shown, interrupted = time.time(), folder / "snakemake.log", "", False
     caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
     command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--directory", folder]
     here = warm.LINUX and "--cores" in options
@@ -127,9 +126,12 @@ def _snakemake(folder: Path, lock: int, options: tuple[str, ...]) -> int:
             while snakemake.poll() is None:
                 forks.handle_request() if forks else time.sleep(0.5)
                 shown = _show(log, shown)
-        except KeyboardInterrupt:  # Snakemake got it too, and cancels its jobs
-            _end(snakemake)
-            sys.exit("\nInterrupted; what is done is kept." if shown else 130)
+        except KeyboardInterrupt:  # Snakemake got it too, unless only this process was meant
+            snakemake.terminate()
+            interrupted = True
+    snakemake.wait()
+    if interrupted:
+        sys.exit("Interrupted; what is done is kept.")
     _show(log, shown)
     if snakemake.returncode and shutil.disk_usage(folder).free < 2**20:
         raise OSError(errno.ENOSPC, "", str(folder))
@@ -138,15 +140,6 @@ def _snakemake(folder: Path, lock: int, options: tuple[str, ...]) -> int:
         tail = "\n".join(log.read_text().splitlines()[-15:])
         sys.exit(f"Snakemake stopped; the end of {log}:\n{tail}")
     return len(ended)
-
-
-def _end(snakemake: subprocess.Popen) -> None:
-    """Wait for Snakemake's end, half a minute at most."""
-    try:
-        snakemake.wait(timeout=30)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        snakemake.kill()
-        snakemake.wait()
 
 
 def _show(log: Path, shown: str) -> str:

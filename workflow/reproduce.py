@@ -8,8 +8,11 @@ import os
 import re
 import shutil
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
+
+from packaging.markers import Marker
+from packaging.utils import canonicalize_name
 
 from workflow import BUILD, KINDS, ROOT, SUMMARY, engine, write
 
@@ -28,15 +31,14 @@ def gather(folder: Path) -> list[str]:
 
 
 def other_versions(lock: str) -> list[str]:
-    """Return the packages whose version here is not the locked one; missing ones are not named."""
-    found = []
-    for name, locked in re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", lock, re.M):
-        try:
-            if version(name) != locked:
-                found.append(f"{name} is {version(name)}, the lock has {locked}")
-        except PackageNotFoundError:  # not for this platform, or its import will say so
-            continue
-    return found
+    """Return the packages whose version here is not the locked one."""
+    notes = []
+    installed = {canonicalize_name(each.name): each.version for each in distributions()}
+    for name, locked, marker in re.findall(r"^([\w.-]+)==([^ ;]+)(?: ; (.*?))? \\$", lock, re.M):
+        found = installed.get(name, "missing")
+        if found != locked and (not marker or Marker(marker).evaluate()):
+            notes.append(f"{name} is {found}, the lock has {locked}")
+    return notes
 
 
 def outdated_tables() -> list[str]:

@@ -139,17 +139,15 @@ def minute() -> str:
 
 
 def sweep() -> str:
-    """Return the share of the sweep's points with the motif first, by degree and noise."""
+    """Return how many points of the sweep have the motif first, by degree and noise."""
     table = pd.read_csv(ROOT / "data" / "sweep_gattaca.csv")
-    first = table.assign(w=table["rank_w"] == 1, firm=table["rank_firm"] == 1)
-    degrees, mutations = (sorted(table[name].unique().tolist()) for name in ("degree", "mutations"))
-
-    def cell(d: int, m: int) -> list[float]:
-        some = first[(first["degree"] == d) & (first["mutations"] == m)]
-        return [len(some), *some[["w", "firm"]].mean().fillna(0).tolist()]
-
-    cells = [[cell(d, m) for m in mutations] for d in degrees]
-    return json.dumps({"degrees": degrees, "mutations": mutations, "cells": cells})
+    table = table.assign(n=1, w=table["rank_w"] == 1, firm=table["rank_firm"] == 1)
+    groups = table.groupby(["degree", "mutations"])[["n", "w", "firm"]]
+    found = groups.agg({"n": "sum", "w": "mean", "firm": "mean"}).unstack(fill_value=0)
+    cells = [
+        [[int(r["n", m]), r["w", m], r["firm", m]] for m in found["n"]] for _, r in found.iterrows()
+    ]
+    return json.dumps({"degrees": [*found.index], "mutations": [*found["n"]], "cells": cells})
 
 
 def claims_table(ledger: list[dict]) -> str:

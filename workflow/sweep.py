@@ -62,7 +62,6 @@ def main(*arguments: str) -> int:
     parser.add_argument("grid", type=Path)
     parser.add_argument("--yes", action="store_true", help="also more than 10 000 points")
     parser.add_argument("--profile", type=Path, help="of Snakemake, for a cluster")
-    parser.add_argument("--jobs", default=os.environ.get("JOBS"), help="points at a time")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
     parser.add_argument("--build", type=Path, default=BUILD / "sweeps")
     options = parser.parse_args(arguments)
@@ -73,7 +72,7 @@ def main(*arguments: str) -> int:
 
     folder = (options.build / options.grid.stem).resolve()
     makers = {"name": grid.notebook.stem} | engine.makers(grid.notebook, folder / "sources")
-    where = ["--cores", str(engine.jobs(options.jobs))]
+    where = ["--cores", str(engine.jobs(os.environ.get("JOBS")))]
     if options.profile:
         where = ["--profile", str(options.profile.resolve())]
     try:
