@@ -18,6 +18,10 @@ PYTHON = $(shell for p in $(PYTHONS:%=python%) python3; do $$p $(supported) && e
 READY := $(or $(if $(wildcard $(BIN)/python),$(wildcard .venv/$(MARKER)-*)),.venv/$(MARKER))
 endif
 
+# Ctrl-C waits until Python can answer it (where env knows how), and is then one line.
+CALM := $(shell env --block-signal=INT true 2> /dev/null && echo env --block-signal=INT)
+WORKFLOW = @$(CALM) $(BIN)/python -m workflow
+
 # Keep the settings, kernels and caches of whoever runs this out of it, and ours out of theirs.
 export JUPYTER_CONFIG_DIR := $(CURDIR)/.venv/jupyter/config
 export JUPYTER_DATA_DIR := $(CURDIR)/.venv/jupyter/data
@@ -38,20 +42,20 @@ setup: $(READY)  ## make .venv (the other targets do so by themselves)
 
 $(READY):
 	@'$(PYTHON)' $(supported) || { echo "Python $(PYTHONS) is needed, any of them: make PYTHON=/path/to/it"; exit 1; }
-	@'$(PYTHON)' -m workflow setup $(MARKER)
+	@$(CALM) '$(PYTHON)' -m workflow setup $(MARKER)
 
 reproduce: $(READY)  ## execute what has changed into build/ and compare with what is committed (all: FORCE=1)
-	@$(BIN)/python -m workflow reproduce $(if $(FORCE),--force)
+	$(WORKFLOW) reproduce $(if $(FORCE),--force)
 
 sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….yaml (cluster: PROFILE=…)
-	@$(BIN)/python -m workflow sweep "$$GRID" $(if $(YES),--yes) $(if $(PROFILE),--profile "$$PROFILE")
+	$(WORKFLOW) sweep "$$GRID" $(if $(YES),--yes) $(if $(PROFILE),--profile "$$PROFILE")
 
 accept-sweep: $(READY)  ## copy the table of a sweep, GRID=…, to data/sweep_….csv
-	@$(BIN)/python -m workflow accept "$$GRID"
+	$(WORKFLOW) accept "$$GRID"
 
 accept: $(READY)  ## copy the results of `make reproduce` into the tracked files
-	@$(BIN)/python -m workflow accept
-	@$(BIN)/python -m workflow manifest
+	$(WORKFLOW) accept
+	$(WORKFLOW) manifest
 
 long = $(foreach n,$(LONGEST),$(wildcard notebooks/$(n)_*.ipynb))
 test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as there are cores
@@ -102,7 +106,7 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks
 
 site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
-	@$(BIN)/python -m workflow site
+	$(WORKFLOW) site
 
 build/explorer.js: site/export.py firmlib/datasets.py firmlib/_files.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
 	@mkdir -p build && $(BIN)/python site/export.py $@

@@ -14,6 +14,7 @@ CAUSES = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES  # a disk or fold
 def main(command: str, *arguments: str) -> int:
     """Import the command's module and run it."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked while Python started
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if 0 <= hard < FILES:
             sys.exit(f"Only {hard} files may be open at a time (ulimit -n); {FILES} are needed.")
