@@ -27,7 +27,7 @@ def main(command: str, *arguments: str) -> int:
     except OSError as error:
         if error.errno not in CAUSES:
             raise
-        sys.exit(f"{os.strerror(error.errno)}: {error.filename or 'a file'}")
+        sys.exit(f"{os.strerror(error.errno)}: {error.filename or os.getcwd()}")
     return 1
 
 

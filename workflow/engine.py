@@ -94,15 +94,15 @@ def execute(folder: Path, runs: dict[Path, dict[str, dict]], *options: str) -> i
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit(f"{folder} is in use by another run; wait for its end, or end it.")
+        for run in folder.glob("runs/*"):
+            if not state(run):  # cut off: it must run again
+                shutil.rmtree(run)
         index, sources = {}, folder / "sources"
         for notebook, named in runs.items():
             _update(sources / f"{notebook.stem}.json", json.dumps(makers(notebook, sources)))
             last = state(folder / "runs" / notebook.stem).get("seconds", 0)
             index[notebook.stem] = {"seconds": int(last), "runs": named}
         write(folder / "index.json", json.dumps(index))
-        for run in folder.glob("runs/*"):
-            if not state(run):  # cut off: it must run again
-                shutil.rmtree(run)
         return _snakemake(folder, lock.fileno(), options)
 
 
