@@ -48,7 +48,7 @@ reproduce: $(READY)  ## execute what has changed into build/ and compare with wh
 	$(WORKFLOW) reproduce $(if $(FORCE),--force)
 
 sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….yaml (cluster: PROFILE=…)
-	$(WORKFLOW) sweep "$$GRID" $(if $(YES),--yes) $(if $(PROFILE),--profile "$$PROFILE")
+	$(WORKFLOW) sweep "$$GRID" $(if $(PROFILE),--profile "$$PROFILE")
 
 accept-sweep: $(READY)  ## copy the table of a sweep, GRID=…, to data/sweep_….csv
 	$(WORKFLOW) accept "$$GRID"

@@ -68,7 +68,6 @@ def test_last_digits_do_not_matter(changed):
     [
         "data/definition.csv",
         "figures/definition.png",
-        "figures/definition.svg",
         "notebooks/01_definition.ipynb",
         "data/claims.json",
     ],

@@ -25,10 +25,10 @@ def grid(tmp_path):
     notebook.metadata["kernelspec"] = {"name": "python3", "language": "python"}
     nbformat.write(notebook, tmp_path / "tiny.ipynb")
 
-    def read(text, **options):
+    def read(text):
         path = tmp_path / "g.yaml"
         path.write_text("notebook: tiny\n" + text)
-        return Grid(path, tmp_path, **options)
+        return Grid(path, tmp_path)
 
     return read
 
@@ -106,23 +106,18 @@ def test_a_point_keeps_its_name_when_the_grid_grows(grid):
         ("parameters: {n: [1]}\nskip: [n == 1]", "no point is left"),
         ("parameters: {n: [1]}\nmetrics: [rank, auc]", "tiny never records 'auc'"),
         ("parameters: {n: [1]}\nmetric: [rank]", "some of the keys notebook, parameters"),
-        ("parameters: {n: {range: [1, 10000000000]}}", "at most 1000000 values"),
-        ("parameters: {C: {range: [0, 1, 1.0e-300]}}", "at most 1000000 values"),
+        ("parameters: {n: {range: [1, 10000000000]}}", "at most 10000 values"),
+        ("parameters: {C: {range: [0, 1, 1.0e-300]}}", "at most 10000 values"),
         ("parameters: {C: {log_range: [1, .inf, 3]}}", "must be {range"),
         ("parameters: {C: [1.0, .inf]}", "C=inf must be a finite"),
         (f"parameters: {{C: 1{'0' * 400}}}", "too large"),
-        ("parameters: {n: {range: [1, 101]}, seed: {range: [1, 100]}}", "10100 points; add --yes"),
+        ("parameters: {n: {range: [1, 101]}, seed: {range: [1, 100]}}", "10100 points; split"),
         ("parameters: [", "line 2"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(grid, text, message):
     with pytest.raises(ValueError, match=rf"g\.yaml: .*{message}"):
         grid(text)
-
-
-def test_large_grids_run_with_consent(grid):
-    large = grid("parameters: {n: {range: [1, 10001]}}", limit=20_000)
-    assert len(large.points) == 10_001
 
 
 def test_only_notebooks_of_the_folder_are_swept(grid):

@@ -67,7 +67,7 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert reproduce.main() == 0  # though nothing had to run
     out = capsys.readouterr().out
     assert "no notebook was executed" in out
-    assert "1 confirmed    yes" in out
+    assert re.search(r"03_tiny +\d+ s  agrees +1 confirmed", out)
     assert "agrees with what is committed" in out
 
     (compendium / "build" / "runs" / "03_tiny" / "run.json").write_text('{"status": "do')
@@ -190,10 +190,10 @@ def command(*arguments, before="", cwd=ROOT):
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def test_few_files_are_named_or_raised():
+def test_few_files_are_named():
     code, said = command("reproduce", before="ulimit -n 40;")
-    assert (code, said) == (1, "Only 40 files may be open at a time (ulimit -n); 256 are needed.\n")
-    assert command("sweep", "no.yaml", before="ulimit -S -n 40;")[1].count("no.yaml") == 1
+    assert (code, said.count("\n")) == (1, 1)
+    assert "Only 40 files may be open at a time; use `ulimit -n 256` or more." in said
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_file_system_that_refuses_is_named(monkeypatch, number, cause):
 def test_an_interruption_is_one_line_and_leaves_nothing_running(tmp_path, seconds):
     sweep = kill_sweep.write_tiny(tmp_path, 4, seconds=30.0)
     process = subprocess.Popen(
-        sweep,
+        ["env", "--block-signal=INT", *sweep],  # as make starts it
         cwd=ROOT,
         env=os.environ | {"STARTS": str(tmp_path / "starts"), "JOBS": "1"},
         stdout=subprocess.PIPE,

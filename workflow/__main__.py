@@ -15,11 +15,9 @@ def main(command: str, *arguments: str) -> int:
     """Import the command's module and run it."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked while Python started
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if 0 <= hard < FILES:
-            sys.exit(f"Only {hard} files may be open at a time (ulimit -n); {FILES} are needed.")
-        if 0 <= soft < FILES:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 0 <= files < FILES:
+            sys.exit(f"Only {files} files may be open at a time; use `ulimit -n {FILES}` or more.")
         return importlib.import_module(f"workflow.{command}").main(*arguments)
     except KeyboardInterrupt:  # end as the signal would have ended it; make prints a line
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -35,8 +35,7 @@ def environment(root: str = ".") -> str:
 
 
 def _names(requirements: list[str]) -> set[str]:
-    names = [re.match(r"[\w-]+", entry)[0] for entry in requirements]
-    return {name.lower().replace("_", "-") for name in names}
+    return {re.match(r"[\w-]+", r)[0].lower().replace("_", "-") for r in requirements}
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from workflow.run import plain
 
 KEYS = {"notebook": str, "parameters": dict | list, "seeds": int, "skip": list, "metrics": list}
 TYPES = {"int": int, "float": float, "bool": bool, "str": str}  # all others are lists
-MOST = 1_000_000  # points, and values of a parameter
+MOST = 10_000  # points, and values of a parameter
 RANGES = "{range: [low, high]}, {range: [low, high, step]} or {log_range: [low, high, how many]}"
 
 
@@ -37,14 +37,14 @@ class Grid:
     The first thing that is wrong with the file is raised as a ValueError that names it.
     """
 
-    def __init__(self, path: Path, notebooks: Path, limit: int = 10_000) -> None:
+    def __init__(self, path: Path, notebooks: Path) -> None:
         self.path = path
         try:
-            self._read(yaml.load(path.read_text(encoding="utf-8"), _Loader), notebooks, limit)
+            self._read(yaml.load(path.read_text(encoding="utf-8"), _Loader), notebooks)
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
 
-    def _read(self, content: object, notebooks: Path, limit: int) -> None:
+    def _read(self, content: object, notebooks: Path) -> None:
         if not isinstance(content, dict) or not content.keys() <= KEYS.keys():
             raise ValueError(f"expected a mapping with some of the keys {', '.join(KEYS)}")
         for key, value in content.items():
@@ -63,8 +63,8 @@ class Grid:
         seeds = {"seeds": content["seeds"]} if "seeds" in content else {}
         blocks = [self._block(b, seeds) for b in (given if isinstance(given, list) else [given])]
         count = sum(math.prod(map(len, block.values())) for block in blocks)
-        if count > limit:
-            raise ValueError(f"{count} points; " + ("add --yes" if limit < MOST else "too many"))
+        if count > MOST:
+            raise ValueError(f"{count} points; split the file, a sweep has at most {MOST}")
         self.points = self._points(blocks, content.get("skip", []))
         if not self.points:
             raise ValueError("skip: no point is left")

@@ -62,14 +62,12 @@ def main(*options: str) -> int:
     ran = engine.execute(BUILD, {n: {n.stem: {}} for n in notebooks}, "--cores", str(jobs), *force)
     print(f"{ran} notebooks executed." if ran else "Nothing has changed; no notebook was executed.")
 
-    import pandas as pd
-
     from firmlib.compendium import claims
     from workflow.compare import compare
 
     for kind in (*KINDS, "claims"):
         shutil.rmtree(BUILD / kind, ignore_errors=True)
-    rows, notes, failed = [], [], False
+    notes, failed = [], False
     for each in other_versions((ROOT / "requirements.lock").read_text()):
         notes.append(f".venv: {each}; `make clean setup` restores it")
     for notebook in notebooks:
@@ -79,17 +77,10 @@ def main(*options: str) -> int:
         failed |= error
         differences = [engine.failure(folder)] if error else gather(folder)
         notes += [f"{notebook.stem}: {difference}" for difference in differences]
-        recorded = [c for c in claims.collect(folder / "claims") if c["verdict"] != "open"]
-        verdicts = Counter(claim["verdict"] for claim in recorded)
-        rows.append(
-            {
-                "notebook": notebook.stem,
-                "seconds": f"{run['seconds']:.0f}",
-                "claims": len(recorded),
-                "verdicts": ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()) or "–",
-                "agrees": "failed" if error else "no" if differences else "yes",
-            }
-        )
+        counts = Counter(claim["verdict"] for claim in claims.collect(folder / "claims"))
+        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if verdict != "open")
+        agrees = "failed" if error else "differs" if differences else "agrees"
+        print(f"{notebook.stem:24} {run['seconds']:4.0f} s  {agrees:8} {verdicts}".rstrip())
 
     ledger = BUILD / "data" / "claims.json"
     write(ledger, claims.dumps(claims.collect(BUILD / "claims")))
@@ -97,7 +88,6 @@ def main(*options: str) -> int:
     orphans = {p.name for p in (ROOT / "figures").iterdir()}
     orphans -= {p.name for p in (BUILD / "figures").glob("*")}
     notes += [f"figures/{name} is committed, but no notebook makes it" for name in sorted(orphans)]
-    print(pd.DataFrame(rows).to_string(index=False))
     for note in notes:
         print(f"- {note}")
     for note in outdated_tables():

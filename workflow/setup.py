@@ -76,10 +76,10 @@ def main(marker: str) -> int:
             build(folder)
             (folder / marker).touch()
             switch(folder)
-        except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if not isinstance(error, subprocess.CalledProcessError | OSError):
-                raise  # an interruption
+        except subprocess.CalledProcessError as error:
             kept = "; the environment that was there is untouched" if VENV.exists() else ""
             sys.exit(f"The set-up failed{kept}: {error}")
+        finally:
+            if not (folder / marker).exists():
+                shutil.rmtree(folder, ignore_errors=True)
     return 0

@@ -1,6 +1,6 @@
 """Run a notebook at every point of a grid and gather what it recorded into one table.
 
-    python -m workflow sweep GRID [--yes] [--profile FOLDER]
+    python -m workflow sweep GRID [--profile FOLDER]
 
 In build/sweeps/NAME: results.csv, the parameters, metrics, seconds, status and error of each point;
 runs/POINT/, what a point made; makers.json, checksums of notebook, library, lock and data. Points
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from workflow import BUILD, ROOT, engine, write
-from workflow.grid import MOST, Grid
+from workflow.grid import Grid
 
 FORMULA = re.compile(r"[=+\-@\t\r]")  # how a cell begins that a spreadsheet would compute
 
@@ -60,13 +60,12 @@ def main(*arguments: str) -> int:
     """Check, run what is not done, gather; return 0 if every point is done."""
     parser = argparse.ArgumentParser(prog="make sweep")
     parser.add_argument("grid", type=Path)
-    parser.add_argument("--yes", action="store_true", help="also more than 10 000 points")
     parser.add_argument("--profile", type=Path, help="of Snakemake, for a cluster")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
     parser.add_argument("--build", type=Path, default=BUILD / "sweeps")
     options = parser.parse_args(arguments)
     try:
-        grid = Grid(options.grid, options.notebooks.resolve(), MOST if options.yes else 10_000)
+        grid = Grid(options.grid, options.notebooks.resolve())
     except (FileNotFoundError, IsADirectoryError, ValueError) as error:
         sys.exit(str(error))
 
