@@ -8,9 +8,9 @@ PYTHONS := 3.13 3.12 3.11
 version = "%d.%d" % __import__("sys").version_info[:2]
 supported = -c 'exit($(version) not in "$(PYTHONS)".split())' 2> /dev/null
 
-# Set up when .venv lacks the marker of this lock in this folder: with the newest Python that is
-# found, or with PYTHON=/path/to/another.
-MARKER := ready-$(shell (pwd; cat requirements.lock) | cksum | cut -d' ' -f1)
+# Set up when .venv lacks the marker of this folder, lock and entry points: with the newest Python
+# that is found, or with PYTHON=/path/to/another.
+MARKER := ready-$(shell (pwd; cat requirements.lock; grep -A1 entry-points pyproject.toml) | cksum | cut -d' ' -f1)
 ifdef PYTHON
 READY := .venv/$(MARKER)-$(shell '$(PYTHON)' -c 'print($(version))')
 else

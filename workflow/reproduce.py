@@ -67,9 +67,8 @@ def main(*options: str) -> int:
 
     for kind in (*KINDS, "claims"):
         shutil.rmtree(BUILD / kind, ignore_errors=True)
-    notes, failed = [], False
-    for each in other_versions((ROOT / "requirements.lock").read_text()):
-        notes.append(f".venv: {each}; `make clean setup` restores it")
+    foreign, failed = other_versions((ROOT / "requirements.lock").read_text()), False
+    notes = [f".venv: {each}; `make clean setup` restores it" for each in foreign]
     for notebook in notebooks:
         folder = BUILD / "runs" / notebook.stem
         run = engine.state(folder)

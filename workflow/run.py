@@ -57,7 +57,6 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
     """Return the error of a notebook and its cell, or an empty dict."""
     os.environ["FIRMLIB_OUTPUT"] = str(folder)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each notebook
-    failure = {}
     for _ in range(ATTEMPTS):
         try:
             papermill.execute_notebook(

@@ -9,6 +9,7 @@ that was there keeps working.
 
 import fcntl
 import os
+import platform
 import secrets
 import shutil
 import subprocess
@@ -65,12 +66,11 @@ def main(marker: str) -> int:
         except BlockingIOError:
             print("Another set-up is at work here; waiting for it ...", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        major, minor, micro, *_ = sys.version_info
-        marker = f"{marker}-{major}.{minor}"
+        marker = "{}-{}.{}".format(marker, *sys.version_info)
         if (VENV / marker).exists() and (VENV / "bin" / "python").exists():
             return 0
-        print(f"Setting up .venv with Python {major}.{minor}.{micro}, {sys.executable},")
-        print("from requirements.lock (once, some minutes) ...", flush=True)
+        python = f"Python {platform.python_version()}, {sys.executable}"
+        print(f"Setting up .venv with {python} (once, some minutes) ...", flush=True)
         folder = ROOT / f".venv-{secrets.token_hex(4)}"
         try:
             build(folder)

@@ -31,9 +31,8 @@ DOLLARS = re.compile(r"\$([^<$]+)\$(?=[^<]*</t[hd]>)")
 RUN = """\
 <a class="download" href="../downloads/{name}" download>Download {name}</a>
 
-Run it with other parameters: `.venv/bin/papermill notebooks/{name} out.ipynb -p NAME VALUE` \
-(`--help-notebook` lists them), or change the first cell in `make lab`. Outputs go to \
-`build/scratch`."""
+Run it with other parameters in `make lab`, or by
+`.venv/bin/papermill notebooks/{name} out.ipynb -p NAME VALUE` (`--help-notebook` lists them)."""
 FIGURE = """\
 <a id="figure-{name}"></a>
 
@@ -151,26 +150,16 @@ def sweep() -> str:
 
 
 def claims_table(ledger: list[dict]) -> str:
-    """Return the ledger as a table whose rows have section and verdict, for the filter."""
-    rows = [
-        f'<tr data-section="{claim["section"]}" data-verdict="{claim["verdict"]}">'
-        f"<td>{_link(claim)}</td><td>{_text(claim['statement'])}</td>"
-        f"<td>{_text(claim['finding'] or '–')}</td>"
-        f'<td><span class="verdict">{claim["verdict"]}</span></td></tr>'
-        for claim in ledger
-    ]
+    """Return the ledger as a table."""
+    rows = [(c, c["statement"], c["finding"] or "–", c["verdict"]) for c in ledger]
     heads = ("claim", "what the paper says", "what came out", "verdict")
     return _table("claims-table", heads, rows)
 
 
 def errata_table(ledger: list[dict]) -> str:
     """Return what is corrected, printed form beside corrected form."""
-    rows = [
-        f"<tr><td>{_link(claim)}</td><td>{_text(claim['expected'])}</td>"
-        f"<td>{_text(claim['correction'])}</td></tr>"
-        for claim in ledger
-        if claim["verdict"] == "corrected"
-    ]
+    corrected = [claim for claim in ledger if claim["verdict"] == "corrected"]
+    rows = [(claim, claim["expected"], claim["correction"]) for claim in corrected]
     return _table("errata-table", ("claim", "as printed", "corrected"), rows)
 
 
@@ -186,24 +175,21 @@ def gallery() -> str:
     return '<div class="gallery">\n' + "\n".join(cards) + "\n</div>"
 
 
-def _link(claim: dict[str, str]) -> str:
-    code = f"<code>{claim['id']}</code>"
-    address = f"notebooks/{Path(claim['notebook']).stem}.html#{claim['id']}"
-    return code if claim["verdict"] == "open" else f'<a href="{address}">{code}</a>'
-
-
-def _text(cell: str) -> str:
-    """Escape for HTML; what stands between dollar signs is for MathJax."""
-    return re.sub(r"\$(.+?)\$", MATH, html.escape(cell))
-
-
-def _table(id: str, head: tuple[str, ...], rows: list[str]) -> str:
-    cells = "".join(f"<th>{name}</th>" for name in head)
-    body = "\n".join(rows)
-    return (
-        f'<div class="wide"><table id="{id}" class="table">\n<thead><tr>{cells}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )
+def _table(id: str, heads: tuple[str, ...], rows: list[tuple]) -> str:
+    """Return rows of a claim and texts; each has its section and verdict, for the filter."""
+    lines = [f'<table id="{id}" class="table">', "<thead><tr>"]
+    lines += [f"<th>{name}</th>" for name in heads] + ["</tr></thead>", "<tbody>"]
+    for claim, *texts in rows:
+        link = f"<code>{claim['id']}</code>"
+        if claim["verdict"] != "open":
+            page = f"notebooks/{Path(claim['notebook']).stem}.html"
+            link = f'<a href="{page}#{claim["id"]}">{link}</a>'
+        cells = [re.sub(r"\$(.+?)\$", MATH, html.escape(text)) for text in texts]
+        cells[-1] = f'<span class="{heads[-1]}">{cells[-1]}</span>'
+        inner = "".join(f"<td>{cell}</td>" for cell in (link, *cells))
+        attributes = f'data-section="{claim["section"]}" data-verdict="{claim["verdict"]}"'
+        lines.append(f"<tr {attributes}>{inner}</tr>")
+    return '<div class="wide">' + "\n".join(lines) + "\n</tbody></table></div>"
 
 
 def main() -> int:

@@ -71,9 +71,9 @@ def main(*arguments: str) -> int:
 
     folder = (options.build / options.grid.stem).resolve()
     makers = {"name": grid.notebook.stem} | engine.makers(grid.notebook, folder / "sources")
-    where = ["--cores", str(engine.jobs(os.environ.get("JOBS")))]
+    where = "--cores", str(engine.jobs(os.environ.get("JOBS")))
     if options.profile:
-        where = ["--profile", str(options.profile.resolve())]
+        where = "--profile", str(options.profile.resolve())
     try:
         if not engine.execute(folder, {grid.notebook: grid.points}, *where):
             print("Nothing has changed; no point was run.")
@@ -82,9 +82,7 @@ def main(*arguments: str) -> int:
         write(folder / "results.csv", table(rows))
         write(folder / "makers.json", json.dumps(makers, indent=1) + "\n")
     undone = [row for row in rows if row["status"] != "done"]
-    for row in undone[:5]:
-        failed = row["status"] == "failed"
-        what = engine.failure(folder / "runs" / row["point"]) if failed else row["status"]
-        print(f"- {row['point']} {what}")
+    for row in [row for row in undone if row["status"] == "failed"][:5]:
+        print(f"- {row['point']} {engine.failure(folder / 'runs' / row['point'])}")
     print(f"{len(rows) - len(undone)} of {len(rows)} points done: {folder / 'results.csv'}")
     return 1 if undone else 0
