@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -208,7 +209,8 @@ confidence_level
             self._settle(self._given_bins)
             self._add(columns, rows)
             return
-        self._waiting.append((columns, rows))
+        columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
+        self._waiting.append((columns, replace(rows, s=rows.s.copy())))
         if sum(r.n for _, r in self._waiting) >= self.first_rows:
             self._settle()
 
@@ -287,7 +289,7 @@ confidence_level
         if hasattr(X, "__dask_graph__"):
             columns = _named(score, sample_weight=sample_weight, groups=groups)
             after._add_dask(X, score, progress=progress, **columns)
-        elif not is_source(X) and (hasattr(X, "shape") or np.ndim(X) == 2):
+        elif not is_source(X) and (hasattr(X, "shape") or _is_rows(X)):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
             _named(score, sample_weight=sample_weight, groups=groups)
@@ -408,6 +410,11 @@ confidence_level
             target=self._response.target,
             confidence_level=self.confidence_level,
         )
+
+
+def _is_rows(X: Any) -> bool:
+    """Return whether a list holds the rows of one table, not tables."""
+    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
 
 
 def _named(score: Score, **columns: Any) -> dict[str, str | None]:

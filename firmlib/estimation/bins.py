@@ -19,7 +19,7 @@ CELLS = 16
 SAMPLE = 8
 """Rows that slots are found from, per slot."""
 
-_FINEST, _TAILS = 9, 1.75
+_FINEST, _TAILS = 9, 1.5
 
 
 def scales(n: Any) -> Any:

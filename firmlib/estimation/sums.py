@@ -57,6 +57,7 @@ def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
 
 def total_variance(sums: np.ndarray, population: bool, units: bool) -> Estimate:
     """Return Var(s) = E s^2 - (E s)^2 from the totals of folds; the square is over pairs of rows."""
+    sums = moved_totals(sums, -sums[1].sum() / max(sums[0].sum(), TINY))
     W, S, SS, WW = moments(sums[:5], units)
     each = np.array([W, S, SS, WW, sums[5]])
 
