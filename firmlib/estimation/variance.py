@@ -175,7 +175,9 @@ def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
     pairs = W * W - WW
     paired = pairs > 1e-9 * W * W
     alone = S * S / np.maximum(W, TINY) - lone * W
-    return np.where(paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0))
+    return np.where(
+        paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0)
+    )
 
 
 def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,6 +206,9 @@ def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray
     last, beyond = finest - 1, finest > base
     step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
     gate[last, here] *= np.where(beyond, 4 / 3, 1)
-    at = [np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here] for name in ("rest", "jackknifed")]
+    at = [
+        np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here]
+        for name in ("rest", "jackknifed")
+    ]
     least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
     return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])
