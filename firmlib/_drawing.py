@@ -121,11 +121,15 @@ def draw_points(ax: Axes, table: pd.DataFrame, levels: list[str]) -> None:
         ax.fill_between(x, height, step="mid", **grey)
 
 
-def draw_missing(ax: Axes, x: float, curve: ConditionalScore) -> None:
-    """Draw the missing value, if there is one, at x, and write its share above the panel."""
+def draw_missing(ax: Axes, x: np.ndarray, curve: ConditionalScore, levels: list[str]) -> None:
+    """Draw the missing value, if there is one, right of x, and write its share above the panel."""
     for i in np.flatnonzero(pd.isna(curve.t)):
+        place = 0.0
+        if len(x):
+            ax.set_xticks([t for t in ax.get_xticks() if x[0] <= t <= x[-1]])
+            place = x[-1] + (1 if levels else 0.12 * np.ptp(x) or 1)
         style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "elinewidth": 1}
-        ax.errorbar(x, curve.q[i], 2 * curve.standard_error[i], **style)
+        ax.errorbar(place, curve.q[i], 2 * curve.standard_error[i], **style)
         share = f"{curve.p[i]:.0%}" if curve.p[i] >= 0.005 else "< 1%"
         ax.set_title(f"missing: {share}", fontsize="small", color=PURPLE, loc="right")
 

@@ -26,7 +26,7 @@ from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 __all__ = [
     "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY",
-    "ConditionalScoreDisplay", "FirmDisplay", "plot_interactions",
+    "ConditionalScoreDisplay", "FirmDisplay", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
 _DIRECTIONS = {1: ("score rises with the feature", BLUE), -1: ("score falls with it", ORANGE)}
@@ -159,9 +159,22 @@ def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
 
 
 def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
-    """Draw the `n` features that are most important to any class, one panel per class.
+    """Draw the features that are most important to any class as bars, one panel per class.
 
-    `results` come from `firm_by_class`; at most `columns` panels stand in a row.
+    Parameters
+    ----------
+    results : mapping of class to FirmResult, from `firm_by_class`
+    n : int, default 15
+        How many features.
+    columns : int, default 3
+        Panels in a row.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> [ax.get_title() for ax in firmlib.plot_by_class(results).axes]
+    ['a', 'b', 'c']
     """
     names = list(results.importances.index[: check_integer("n", n, 1)])
     height = 0.6 + 0.22 * len(names)
@@ -224,11 +237,9 @@ class ConditionalScoreDisplay:
         if curve.kind == "date":
             drawing.show_dates(ax)
         points, levels = drawing.points(curve)
-        x = points["x"]
-        if len(x):
+        if len(points):
             drawing.draw_points(ax, points, levels)
-        beyond: Any = x.max() + (1 if levels else 0.12 * np.ptp(x) or 1) if len(x) else 0
-        drawing.draw_missing(ax, beyond, curve)
+        drawing.draw_missing(ax, points["x"].to_numpy(), curve, levels)
         ax.set_xlabel(self.name + (" (hours)" if curve.kind == "duration" else ""))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
         if own:
@@ -240,9 +251,24 @@ class ConditionalScoreDisplay:
 def plot_curves(
     result: FirmResult, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
 ) -> Figure:
-    """Draw q_f of the `n` most important features, or of `features`, on one scale of scores.
+    """Draw q_f of the most important features side by side, on one scale of scores.
 
-    At most `columns` panels stand in a row; groups of columns in the `result` have no curve.
+    Parameters
+    ----------
+    result : FirmResult
+    n : int, default 12
+        How many features.
+    columns : int, default 3
+        Panels in a row.
+    features : sequence of names, default None
+        Draw these features instead, in this order.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
+    >>> len(firmlib.plot_curves(result).axes)
+    2
     """
     for name in features or ():
         check_option("features", name, result.curves)

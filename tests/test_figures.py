@@ -80,11 +80,11 @@ def test_words_in_figures_have_seven_points():
 
 
 def test_heat_map_has_readable_numbers_dots_and_gaps():
-    values = np.ma.masked_array([[-1.0, np.nan], [0.25, 9.0]], [[0, 0], [0, 1]])
+    values = np.ma.masked_array([[-1.0, np.nan], [-0.5, 9.0]], [[0, 0], [0, 1]])
     ax = plt.figure().add_subplot()
     shown = figures.heat_map(ax, values, 1, ["a", "b"], ["c", "d"], words=True)
-    assert [text.get_text() for text in ax.texts] == ["-1.00", "0.25", "•"]
-    for text, value in zip(ax.texts[:2], (-1, 0.25), strict=True):
+    assert [text.get_text() for text in ax.texts] == ["-1.00", "-0.50", "•"]
+    for text, value in zip(ax.texts[:2], (-1, -0.5), strict=True):
         ink, paper = to_rgb(text.get_color()), shown.cmap(shown.norm(value))[:3]
         light, dark = sorted((cielab(c, "all cones")[0] + 16) / 116 for c in (ink, paper))[::-1]
         assert (light**3 + 0.05) / (dark**3 + 0.05) >= 4.5

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from numbers import Integral, Real
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +108,7 @@ def record(
 
 
 def rounded(value: Any, digits: int = 3) -> object:
-    """Return a value as the ledger stores it: numbers to `digits` digits, below 1e-9 as 0.
-
-    Examples
-    --------
-    >>> rounded({"Q": np.array([2 / 3, 1e-17]), "rows": 12_345, "exact": "1001/1296"})
-    {'Q': [0.667, 0.0], 'rows': 12345, 'exact': '1001/1296'}
-    """
+    """Return a value as the ledger stores it: numbers to `digits` digits, below 1e-9 as 0."""
     if hasattr(value, "to_dict"):  # a pandas Series
         value = value.to_dict()
     if isinstance(value, Mapping):
@@ -172,14 +167,13 @@ def overview(ledger: list[dict]) -> str:
     """Return the tally, a grid of sections and verdicts, and the claims that are not confirmed."""
     shown = [v for v in VERDICTS if any(claim["verdict"] == v for claim in ledger)]
     grid = []
-    for section, group in _by_section(ledger):
-        signs = [[_link(c, VERDICTS[v]) for c in group if c["verdict"] == v] for v in shown]
+    for section, group in groupby(ledger, itemgetter("section")):
+        claims = list(group)
+        signs = [[_link(c, VERDICTS[v]) for c in claims if c["verdict"] == v] for v in shown]
         grid.append((section, *map(" ".join, signs)))
-    rest = [
-        (f"{VERDICTS[c['verdict']]} {_link(c)}", c["statement"], c["finding"] or "–")
-        for c in ledger
-        if c["verdict"] != "confirmed"
-    ]
+    rest = [c for c in ledger if c["verdict"] != "confirmed"]
+    signed = [f"{VERDICTS[c['verdict']]} {_link(c)}" for c in rest]
+    rest = [(s, c["statement"], c["finding"] or "–") for s, c in zip(signed, rest, strict=True)]
     heads = ("section", *(f"{VERDICTS[v]} {v}" for v in shown))
     tables = _table(heads, grid), _table(("claim", "what the paper says", "what holds"), rest)
     return "\n\n".join([f"**{tally(ledger)}.**", *tables])
@@ -194,7 +188,7 @@ def page(ledger: list[dict], misprints: list[dict]) -> str:
         f"**{tally(ledger)}.** The [errata](#errata) and the [misprints](#misprints-and-slips) "
         "are at the end.",
     ]
-    for section, group in _by_section(ledger):
+    for section, group in groupby(ledger, itemgetter("section")):
         lines.append(f"## Section {section}")
         for claim in group:
             head = f"**{_link(claim)} {VERDICTS[claim['verdict']]} {claim['verdict']}.**"
@@ -211,10 +205,6 @@ def errata(ledger: list[dict]) -> str:
     corrected = [claim for claim in ledger if claim["verdict"] == "corrected"]
     rows = [(_link(claim), claim["expected"], claim["correction"]) for claim in corrected]
     return _table(("claim", "as printed", "corrected"), rows)
-
-
-def _by_section(ledger: list[dict]) -> list[tuple[str, list[dict]]]:
-    return [(k, list(group)) for k, group in groupby(ledger, key=lambda claim: claim["section"])]
 
 
 def _link(claim: dict, shown: str = "") -> str:

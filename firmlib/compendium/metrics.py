@@ -19,9 +19,7 @@ class Metrics(dict[str, Any]):
 
 
 def record(**scalars: Any) -> Metrics:
-    """Record numbers, truth values or texts of this run as columns of a sweep's table.
-
-    They are added to metrics.json in the output folder; a name recorded before is replaced.
+    """Add numbers, truth values or texts to metrics.json of this run, for a sweep's table.
 
     Examples
     --------

@@ -5,16 +5,13 @@ import os
 import secrets
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The compendium's folder, if firmlib runs from a checkout."""
+ROOT = Path(__file__).resolve().parents[2]  # the compendium, if firmlib runs from a checkout
 
 
 def output_dir() -> Path:
     """Return the folder notebooks write to: $FIRMLIB_OUTPUT, or build/scratch.
 
-    The latter is in the checkout or, if firmlib was installed, in the working directory. Only
-    `make reproduce` writes to build/, so that `make accept` copies results of the default
-    parameters.
+    The latter is in the checkout or, if firmlib was installed, in the working directory.
     """
     checkout = (ROOT / "notebooks").is_dir() and (ROOT / "pyproject.toml").is_file()
     start = ROOT if checkout else Path.cwd()

@@ -8,14 +8,9 @@ _EXAMPLES = {bool: "false", list: "[1, 2]", int: "10", float: "0.5"}
 
 
 def require(
-    name: str,
-    value: Any,
-    kind: type,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    options: tuple | None = None,
-) -> None:
+    name: str, value: Any, kind: type, *,
+    low: float | None = None, high: float | None = None, options: tuple | None = None,
+) -> None:  # fmt: skip
     """Raise unless a parameter has the right type and lies within its bounds.
 
     `kind` is int, float (an int will do), bool, str or list. The bounds are included; for a list,
@@ -24,7 +19,6 @@ def require(
     Examples
     --------
     >>> from firmlib.compendium.parameters import require
-    >>> require("n", 100, int, low=10)
     >>> require("flag", "false", bool)
     Traceback (most recent call last):
     ...
@@ -33,11 +27,11 @@ def require(
     """
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        hint, given = "", type(value).__name__
+        given = f"{type(value).__name__}, expected {kind.__name__}"
         if isinstance(value, str):
-            given = "text"
-            hint = f'; with papermill write, for example, -y "{name}: {_EXAMPLES[kind]}"'
-        raise ValueError(f"parameter {name}={value!r} is {given}, expected {kind.__name__}{hint}")
+            given = f"text, expected {kind.__name__}; with papermill write, for example, "
+            given += f'-y "{name}: {_EXAMPLES[kind]}"'
+        raise ValueError(f"parameter {name}={value!r} is {given}")
     if kind is list and not value:
         raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
     for entry in value if isinstance(value, list) else [value]:

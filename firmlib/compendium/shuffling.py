@@ -11,8 +11,7 @@ def permutation_importance(
     """Return the mean loss of a score when one input is shuffled, for each input.
 
     The numbers are those of scikit-learn's function of this name, but `score` gets all shuffled
-    copies of the table at once, shape (m, n, d), and returns m numbers. With a small table most of
-    the time of a model's call does not depend on the number of rows.
+    copies of the table at once, shape (m, n, d), and returns m numbers, which is faster.
     """
     n, d = X.shape
     seed = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max + 1)

@@ -127,7 +127,8 @@ class Axes:
                 break
             last, row = np.maximum(count[some] - 1, 0), np.arange(len(some))
             centre = start[some, (where * last).astype(int)]
-            away = np.abs(start[some] - centre[:, None])
+            with np.errstate(invalid="ignore"):  # inf - inf
+                away = np.abs(start[some] - centre[:, None])
             away = np.sort(np.where(away > 0, away, np.inf), axis=1)
             other = _grid(start[some], centre, away[row, last // 100], cells)
             better = other[-1] > best[-1][some]
@@ -164,12 +165,13 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many rows of columns (d, n) are independent: those that differ in unit or value."""
+    """Return how many known values of columns (d, n) are independent: they differ, or their units."""
+    known = ~np.isnan(F)
     if unit is None:
-        return np.full(len(F), F.shape[1])
-    units = np.unique(unit, return_inverse=True)[1]
-    codes = (np.unique(f, return_inverse=True)[1] for f in F)
-    return np.array([len(np.unique(code * len(unit) + units)) for code in codes])
+        return known.sum(axis=1)
+    code = np.unique(unit, return_inverse=True)[1]
+    pairs = (np.stack([f[here], code[here]]) for f, here in zip(F, known, strict=True))
+    return np.array([np.unique(pair, axis=1).shape[1] for pair in pairs])
 
 
 def spacing(levels: Any) -> Any:

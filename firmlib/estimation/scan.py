@@ -65,7 +65,8 @@ class Scan:
             return
         share = weights / np.maximum(weights.sum(axis=0), TINY)
         each = Estimate.of_folds(found.V, found.without, share, found.noise, found.pvalue)
-        told = np.isfinite(found.V) & (weights.sum(axis=0) > 0)
+        varies = [np.count_nonzero(self.sources[i].sums[0]) > 1 for i in places]  # type: ignore[index]
+        told = np.isfinite(found.V) & varies
         self.silent += [self.names[i] for i in places[~told]]
         mine.V[places] = np.where(told, each.V, 0)
         mine.pvalue[places] = np.where(told, each.pvalue, 1)
@@ -76,9 +77,9 @@ class Scan:
         """Return all features; warn of those that nothing can be said of."""
         if self.silent:
             warnings.warn(
-                f"{len(self.silent)} of {len(self.names)} features get importance 0 because nothing "
-                f"can be estimated: {short(self.silent)}. Their levels are nearly all different, "
-                "they have no values, or a nominal feature has no slope",
+                f"importance 0 for {short(self.silent)}, {len(self.silent)} of {len(self.names)} "
+                "features: they are constant, missing, have a level of their own in nearly every "
+                "row, or are nominal and have no slope",
                 stacklevel=4,
             )
         return self.estimate, self.sources

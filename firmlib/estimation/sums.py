@@ -108,10 +108,10 @@ class Source:
         """Return a value of each bin of q_f that has rows, nan or None for missing ones, and bins."""
         assert self.sums is not None and self.t is not None
         sums, t = self.sums, self.t
-        if self.merges:
-            blocks = t.reshape(-1, 2**self.merges)
-            middle = blocks[:, 2 ** (self.merges - 1)]
-            t = np.where(np.isfinite(middle), middle, blocks.min(axis=1))
+        if self.merges:  # the slot with the median of the bin
+            W, blocks = (a.reshape(-1, 2**self.merges) for a in (sums[0, :-1], t))
+            middle = (np.cumsum(W, axis=1) >= W.sum(axis=1, keepdims=True) / 2).argmax(axis=1)
+            t = np.take_along_axis(blocks, middle[:, None], 1)[:, 0]
             sums = merged(sums, len(t))
         here = sums[0] > 0
         here[-1] |= not here.any()
@@ -267,8 +267,8 @@ def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:
 
 def numbers_of(read: Read, rows: Rows, each: Parts, n_bins: int | None = None) -> Numbers:
     """Return the sums of columns that `read` gives, in bins found from a sample of their rows."""
-    few = rows.n <= _ALL
-    some = slice(0, rows.n) if few else _sample(read, rows.n, SAMPLE * (n_bins or 2 ** scales(rows.n)[1]))
+    few = rows.n <= _ALL or n_bins is not None
+    some = slice(0, rows.n) if few else _sample(read, rows.n, SAMPLE * 2 ** int(scales(rows.n)[1]))
     unit = None if rows.unit is None else rows.unit[some]
     F = read(some, None)
     found = Numbers(Axes.of(F, rows.n, n_bins, roomy=not few, unit=unit))
