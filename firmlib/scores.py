@@ -125,7 +125,7 @@ def respond(
 def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
     """Return the score of every class or output, with what was asked for."""
     method, answer = _answer(score, table, response_method)
-    values = np.asarray(answer)
+    values = np.asarray(answer if method not in RESPONSE_METHODS else [])
     if method in RESPONSE_METHODS:
         found = {
             target: s

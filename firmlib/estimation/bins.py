@@ -19,7 +19,7 @@ CELLS = 16
 SAMPLE = 8
 """Rows that slots are found from, per slot."""
 
-_FINEST, _TAILS = 9, 1.75
+_FINEST, _TAILS = 9, 1.5
 
 
 def scales(n: Any) -> Any:
@@ -49,9 +49,9 @@ class Lookup(NamedTuple):
 class Axes:
     """The bins of d columns of numbers.
 
-    start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
-    at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
-    merged at all. share (d,): of the rows, how many are independent.
+    start (d, Q): the least value of each slot, +inf beyond the last level; a value is in the last
+    slot that starts at it. exact (d,): each level has a slot of its own. share (d,): of the rows,
+    how many are independent. nested: whether slots are merged at all.
     """
 
     start: np.ndarray
@@ -71,7 +71,9 @@ class Axes:
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         K = int(np.log2(self.slots))
-        return np.where(self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)).astype(int)
+        return np.where(
+            self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)
+        ).astype(int)
 
     @classmethod
     def of(
@@ -165,7 +167,7 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many known values of columns (d, n) are independent: they differ, or their units."""
+    """Return how many known values of columns (d, n) differ in value or unit."""
     known = ~np.isnan(F)
     if unit is None:
         return known.sum(axis=1)

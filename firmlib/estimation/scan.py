@@ -15,7 +15,6 @@ from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import (
     Levels,
-    Numbers,
     Parts,
     Read,
     Source,
@@ -23,6 +22,7 @@ from firmlib.estimation.sums import (
     parts,
     sparse_numbers,
 )
+from firmlib.estimation.tally import Sums, new_sums
 from firmlib.estimation.variance import TINY
 from firmlib.tables.checks import short
 from firmlib.tables.columns import Column, check_present
@@ -30,8 +30,6 @@ from firmlib.tables.table import Table, is_sparse
 
 _CELLS = 2**22  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
-
-Sums = Numbers | Levels | Line
 
 
 class Scan:
@@ -44,12 +42,16 @@ class Scan:
         self.population, self.units = population, units
         m = len(names)
         self.sources: list[Source] = [Source()] * m
-        self.estimate = Estimate(np.zeros(m), np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m)))
+        self.estimate = Estimate(
+            np.zeros(m), np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m))
+        )
         self.silent: list[str] = []
 
     def take(self, places: Sequence[int], sums: Sums, columns: Sequence[Column | None]) -> None:
         """Take the features at these places from their sums; columns tell kinds and labels."""
-        for place, source, column in zip(places, sums.sources(self.n, self.drop), columns, strict=True):
+        for place, source, column in zip(
+            places, sums.sources(self.n, self.drop), columns, strict=True
+        ):
             if column is not None:
                 by_label = isinstance(sums, Levels) and column.labels is not None
                 plain = column.kind == "number" or by_label
@@ -83,15 +85,6 @@ class Scan:
                 stacklevel=4,
             )
         return self.estimate, self.sources
-
-
-def new_sums(column: Column, n: int, *, population: bool, slope: bool) -> Sums | None:
-    """Return empty sums for a column, or None if it is one of numbers in slots."""
-    if slope:
-        return Line(column.dense(n), column.kind == "nominal")
-    if population or column.kind == "nominal":
-        return Levels(column.kind != "nominal")
-    return None
 
 
 def scan(
@@ -144,7 +137,11 @@ def _together(n: int) -> int:
 
 
 def _numbers(
-    found: Scan, waiting: list[tuple[int, Column, np.ndarray]], rows: Rows, each: Parts, n_bins: int | None
+    found: Scan,
+    waiting: list[tuple[int, Column, np.ndarray]],
+    rows: Rows,
+    each: Parts,
+    n_bins: int | None,
 ) -> None:
     """Sum up the columns that wait, and forget them."""
     if waiting:

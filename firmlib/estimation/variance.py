@@ -54,19 +54,28 @@ class Bins(NamedTuple):
     e: np.ndarray
     n: np.ndarray
     T: np.ndarray
-    lone: np.ndarray  # (..., 1): e of bins with one row, the pooled variance of a row
+    lone: np.ndarray  # variance of a row, for bins that have one
 
     @classmethod
-    def of(cls, M: tuple[np.ndarray, ...]) -> Bins:
-        """Return them from W, S, SS, WW (..., bins)."""
+    def of(cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None) -> Bins:
+        """Return them from W, S, SS, WW (..., bins).
+
+        A bin with one row takes the variance of a row in the bin of `coarse` that it is half of, or
+        else that of all bins.
+        """
         W, S, SS, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
         n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
         paired = pairs > 1e-9 * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
         df = np.where(paired, n - 1, 0)
-        lone = (df * e * n).sum(axis=-1, keepdims=True)
-        lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        if coarse is None:
+            lone = (df * e * n).sum(axis=-1, keepdims=True)
+            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+            lone = np.broadcast_to(lone, e.shape)
+        else:
+            row = np.maximum(coarse.e * coarse.n, 0)
+            lone = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -117,8 +126,10 @@ def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spr
     for _ in range(int(np.log2(sums.shape[-1] - 1)) if nested else 1):
         part = merged(part, size[-1] // 2) if size else part
         size.append(part.shape[-1] - 1)
-        scale.append(Bins.of(pooled(part, centre, units)))
-    size.reverse(), scale.reverse()
+        scale.append(pooled(part, centre, units))
+    size, scale = size[::-1], scale[::-1]
+    for k, M in enumerate(scale):
+        scale[k] = Bins.of(M, scale[k - 1] if k else None)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base)
     without = -left_out(one, centre, whole, units) * c.sum(axis=0)
@@ -150,7 +161,7 @@ def left_out(sums: np.ndarray, centre: np.ndarray, bins: Bins, units: bool) -> n
     own = moments(recentred(sums[:, g, j, b], centre[j, 0]), units)
     at = j * sums.shape[-1] + b
     every = [np.bincount(at, a, d * sums.shape[-1])[at] for a in own]
-    rest, lone = [a - mine for a, mine in zip(every, own, strict=True)], bins.lone[j, 0]
+    rest, lone = [a - mine for a, mine in zip(every, own, strict=True)], bins.lone[j, b]
     change = np.bincount(g * d + j, _squares(rest, lone) - _squares(every, lone), G * d)
     fold = np.bincount(g * d + j, own[0], G * d).reshape(G, d)
     weight = fold.sum(axis=0)
@@ -164,7 +175,9 @@ def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
     pairs = W * W - WW
     paired = pairs > 1e-9 * W * W
     alone = S * S / np.maximum(W, TINY) - lone * W
-    return np.where(paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0))
+    return np.where(
+        paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0)
+    )
 
 
 def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -193,6 +206,9 @@ def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray
     last, beyond = finest - 1, finest > base
     step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
     gate[last, here] *= np.where(beyond, 4 / 3, 1)
-    at = [np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here] for name in ("rest", "jackknifed")]
+    at = [
+        np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here]
+        for name in ("rest", "jackknifed")
+    ]
     least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
     return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])
