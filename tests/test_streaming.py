@@ -84,7 +84,8 @@ def test_chunks_are_the_batch_even_before_and_after_bins_are_found(weights, opti
     batch = firm(S, F, sample_weight=weights, **options)
     assert_same(parted(17, weights, **options).result(), batch)
     later = parted(17, weights, first_rows=1000, **options).result()
-    assert (np.abs(later.importances - batch.importances) < 2 * batch.standard_error + 1e-9).all()
+    gap = np.abs(later.importances - batch.importances)[:3]
+    assert (gap < batch.standard_error[:3] + 1e-9).all()
 
 
 @given(
