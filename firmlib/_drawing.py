@@ -80,7 +80,8 @@ def points(curve: ConditionalScore) -> tuple[pd.DataFrame, list[str]]:
     elif curve.kind == "ordered":
         levels = shortened(t, _LETTERS)
     elif len(t) > _POINTS:
-        group = np.unique((_POINTS * (np.cumsum(p) - p / 2)).astype(int), return_inverse=True)[1]
+        place = np.arcsin(np.sqrt(np.cumsum(p) - p / 2)) * 2 / np.pi  # finer in the tails
+        group = np.unique((_POINTS * place).astype(int), return_inverse=True)[1]
     x: Any = group if levels else t
     if curve.kind == "date":
         x = np.asarray(mdates.date2num(t))

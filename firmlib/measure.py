@@ -228,6 +228,7 @@ def result_of(
         target=response.target,
         given=given,
         confidence_level=confidence_level,
+        notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
         **fields,
     )
 
@@ -243,7 +244,7 @@ def _columns(f: Feature | Group, table: Table, sample: Rows) -> list[Column]:
 
 
 def _combined(columns: Sequence[Column], table: Table) -> Column:
-    values = np.column_stack([column.values for column in columns])
+    values = np.column_stack([np.where(np.isnan(c.values), np.inf, c.values) for c in columns])
     code = np.unique(values, axis=0, return_inverse=True)[1].ravel().astype(float)
     return Column(code, None, "nominal", np.arange(len(code)))
 
@@ -284,8 +285,11 @@ def _given(
         if f.name in known:
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
     columns = [_columns(f, table, sample) for f in found]
-    estimate = joint.given(sample, columns, _taken([table.column(g) for g in known], sample))
-    kinds = ["group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)]
+    known_columns = _taken([table.column(g) for g in known], sample)
+    estimate = joint.given(sample, columns, known_columns, [f.name for f in found])
+    kinds = [
+        "group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)
+    ]
     sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
     return estimate, sources
 

@@ -125,7 +125,7 @@ def respond(
 def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
     """Return the score of every class or output, with what was asked for."""
     method, answer = _answer(score, table, response_method)
-    values = np.asarray(answer)
+    values = np.asarray(answer if method not in RESPONSE_METHODS else [])
     if method in RESPONSE_METHODS:
         found = {
             target: s
@@ -172,7 +172,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         method, torch = "callable", sys.modules.get("torch")
         module = torch is not None and isinstance(score, torch.nn.Module)
         score = _of_module(score, table, torch) if module else score(table.data)
-    elif hasattr(score, "fit"):
+    elif hasattr(score, "fit") or any(name.startswith("predict_") for name in dir(score)):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "

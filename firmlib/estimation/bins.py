@@ -19,7 +19,7 @@ CELLS = 16
 SAMPLE = 8
 """Rows that slots are found from, per slot."""
 
-_FINEST, _TAILS = 9, 1.75
+_FINEST, _TAILS = 9, 1.5
 
 
 def scales(n: Any) -> Any:
@@ -71,7 +71,9 @@ class Axes:
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         K = int(np.log2(self.slots))
-        return np.where(self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)).astype(int)
+        return np.where(
+            self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)
+        ).astype(int)
 
     @classmethod
     def of(
@@ -127,7 +129,8 @@ class Axes:
                 break
             last, row = np.maximum(count[some] - 1, 0), np.arange(len(some))
             centre = start[some, (where * last).astype(int)]
-            away = np.abs(start[some] - centre[:, None])
+            with np.errstate(invalid="ignore"):  # inf - inf
+                away = np.abs(start[some] - centre[:, None])
             away = np.sort(np.where(away > 0, away, np.inf), axis=1)
             other = _grid(start[some], centre, away[row, last // 100], cells)
             better = other[-1] > best[-1][some]
@@ -164,12 +167,13 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many rows of columns (d, n) are independent: those that differ in unit or value."""
+    """Return how many known values of columns (d, n) are independent: they differ, or their units."""
+    known = ~np.isnan(F)
     if unit is None:
-        return np.full(len(F), F.shape[1])
-    units = np.unique(unit, return_inverse=True)[1]
-    codes = (np.unique(f, return_inverse=True)[1] for f in F)
-    return np.array([len(np.unique(code * len(unit) + units)) for code in codes])
+        return known.sum(axis=1)
+    code = np.unique(unit, return_inverse=True)[1]
+    pairs = (np.stack([f[here], code[here]]) for f, here in zip(F, known, strict=True))
+    return np.array([np.unique(pair, axis=1).shape[1] for pair in pairs])
 
 
 def spacing(levels: Any) -> Any:

@@ -15,7 +15,6 @@ from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import (
     Levels,
-    Numbers,
     Parts,
     Read,
     Source,
@@ -23,6 +22,7 @@ from firmlib.estimation.sums import (
     parts,
     sparse_numbers,
 )
+from firmlib.estimation.tally import Sums, new_sums
 from firmlib.estimation.variance import TINY
 from firmlib.tables.checks import short
 from firmlib.tables.columns import Column, check_present
@@ -30,8 +30,6 @@ from firmlib.tables.table import Table, is_sparse
 
 _CELLS = 2**22  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
-
-Sums = Numbers | Levels | Line
 
 
 class Scan:
@@ -44,12 +42,16 @@ class Scan:
         self.population, self.units = population, units
         m = len(names)
         self.sources: list[Source] = [Source()] * m
-        self.estimate = Estimate(np.zeros(m), np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m)))
+        self.estimate = Estimate(
+            np.zeros(m), np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m))
+        )
         self.silent: list[str] = []
 
     def take(self, places: Sequence[int], sums: Sums, columns: Sequence[Column | None]) -> None:
         """Take the features at these places from their sums; columns tell kinds and labels."""
-        for place, source, column in zip(places, sums.sources(self.n, self.drop), columns, strict=True):
+        for place, source, column in zip(
+            places, sums.sources(self.n, self.drop), columns, strict=True
+        ):
             if column is not None:
                 by_label = isinstance(sums, Levels) and column.labels is not None
                 plain = column.kind == "number" or by_label
@@ -65,7 +67,8 @@ class Scan:
             return
         share = weights / np.maximum(weights.sum(axis=0), TINY)
         each = Estimate.of_folds(found.V, found.without, share, found.noise, found.pvalue)
-        told = np.isfinite(found.V) & (weights.sum(axis=0) > 0)
+        varies = [np.count_nonzero(self.sources[i].sums[0]) > 1 for i in places]  # type: ignore[index]
+        told = np.isfinite(found.V) & varies
         self.silent += [self.names[i] for i in places[~told]]
         mine.V[places] = np.where(told, each.V, 0)
         mine.pvalue[places] = np.where(told, each.pvalue, 1)
@@ -76,21 +79,12 @@ class Scan:
         """Return all features; warn of those that nothing can be said of."""
         if self.silent:
             warnings.warn(
-                f"{len(self.silent)} of {len(self.names)} features get importance 0 because nothing "
-                f"can be estimated: {short(self.silent)}. Their levels are nearly all different, "
-                "they have no values, or a nominal feature has no slope",
+                f"importance 0 for {short(self.silent)}, {len(self.silent)} of {len(self.names)} "
+                "features: they are constant, missing, have a level of their own in nearly every "
+                "row, or are nominal and have no slope",
                 stacklevel=4,
             )
         return self.estimate, self.sources
-
-
-def new_sums(column: Column, n: int, *, population: bool, slope: bool) -> Sums | None:
-    """Return empty sums for a column, or None if it is one of numbers in slots."""
-    if slope:
-        return Line(column.dense(n), column.kind == "nominal")
-    if population or column.kind == "nominal":
-        return Levels(column.kind != "nominal")
-    return None
 
 
 def scan(
@@ -143,7 +137,11 @@ def _together(n: int) -> int:
 
 
 def _numbers(
-    found: Scan, waiting: list[tuple[int, Column, np.ndarray]], rows: Rows, each: Parts, n_bins: int | None
+    found: Scan,
+    waiting: list[tuple[int, Column, np.ndarray]],
+    rows: Rows,
+    each: Parts,
+    n_bins: int | None,
 ) -> None:
     """Sum up the columns that wait, and forget them."""
     if waiting:

@@ -28,7 +28,9 @@ class Line:
         known = ~np.isnan(f)
         w = np.ones(len(f)) if each[0] is None else each[0]
         wr, w, f, fold = (a[known] for a in (each[1], w, (f - self.centre) / self.unit, fold))  # type: ignore[index]
-        self.missing += float(known.size - known.sum() if each[0] is None else each[0][~known].sum())
+        self.missing += float(
+            known.size - known.sum() if each[0] is None else each[0][~known].sum()
+        )
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
 
@@ -60,13 +62,14 @@ class Line:
 
     def sources(self, n: float, drop: bool) -> list[Source]:
         """Return the line at one standard deviation below and above the mean."""
-        W, F, _, R, *_ = self.sums.sum(axis=1)
+        W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
         sign = np.array([-1, 1])
         q = np.append(R / max(W, TINY) + slope * np.sqrt(v) * sign, 0.0)
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
         p = np.append(self.sums[0][:, None] * [0.5, 0.5], np.zeros((FOLDS, 1)), axis=1)
-        sums = np.array([p, p * q, p * q * q])
+        w = WW / max(W, TINY)  # so that n is the effective number of rows
+        sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
         return [Source("number", mark, missing, sums.sum(axis=1), t, not self.nominal)]

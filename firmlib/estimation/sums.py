@@ -57,6 +57,7 @@ def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
 
 def total_variance(sums: np.ndarray, population: bool, units: bool) -> Estimate:
     """Return Var(s) = E s^2 - (E s)^2 from the totals of folds; the square is over pairs of rows."""
+    sums = moved_totals(sums, -sums[1].sum() / max(sums[0].sum(), TINY))
     W, S, SS, WW = moments(sums[:5], units)
     each = np.array([W, S, SS, WW, sums[5]])
 
@@ -108,10 +109,10 @@ class Source:
         """Return a value of each bin of q_f that has rows, nan or None for missing ones, and bins."""
         assert self.sums is not None and self.t is not None
         sums, t = self.sums, self.t
-        if self.merges:
-            blocks = t.reshape(-1, 2**self.merges)
-            middle = blocks[:, 2 ** (self.merges - 1)]
-            t = np.where(np.isfinite(middle), middle, blocks.min(axis=1))
+        if self.merges:  # the slot with the median of the bin
+            W, blocks = (a.reshape(-1, 2**self.merges) for a in (sums[0, :-1], t))
+            middle = (np.cumsum(W, axis=1) >= W.sum(axis=1, keepdims=True) / 2).argmax(axis=1)
+            t = np.take_along_axis(blocks, middle[:, None], 1)[:, 0]
             sums = merged(sums, len(t))
         here = sums[0] > 0
         here[-1] |= not here.any()
@@ -164,7 +165,10 @@ class Numbers:
         """Give new levels of a column slots while there are any; then slots are shared."""
         start, exact, Q = self.axes.start.copy(), self.axes.exact.copy(), self.axes.slots
         old = np.unique(start[j][np.isfinite(start[j])])
-        levels, at = np.union1d(old, values[: Q - len(old)]), start[j].searchsorted(old, "right") - 1
+        levels, at = (
+            np.union1d(old, values[: Q - len(old)]),
+            start[j].searchsorted(old, "right") - 1,
+        )
         exact[j] = len(old) + len(values) <= Q
         start[j] = spaced(levels[None], np.ones((1, len(levels)), bool), Q, self.axes.nested)[0]
         moved = np.zeros_like(self.sums[:, :, j])
@@ -267,8 +271,8 @@ def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:
 
 def numbers_of(read: Read, rows: Rows, each: Parts, n_bins: int | None = None) -> Numbers:
     """Return the sums of columns that `read` gives, in bins found from a sample of their rows."""
-    few = rows.n <= _ALL
-    some = slice(0, rows.n) if few else _sample(read, rows.n, SAMPLE * (n_bins or 2 ** scales(rows.n)[1]))
+    few = rows.n <= _ALL or n_bins is not None
+    some = slice(0, rows.n) if few else _sample(read, rows.n, SAMPLE * 2 ** int(scales(rows.n)[1]))
     unit = None if rows.unit is None else rows.unit[some]
     F = read(some, None)
     found = Numbers(Axes.of(F, rows.n, n_bins, roomy=not few, unit=unit))
@@ -299,9 +303,7 @@ def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
     return slice(0, n)
 
 
-def sparse_numbers(
-    part: Any, each: Parts, fold: np.ndarray
-) -> tuple[np.ndarray, Numbers]:
+def sparse_numbers(part: Any, each: Parts, fold: np.ndarray) -> tuple[np.ndarray, Numbers]:
     """Return which columns of a CSC matrix have few levels, and their sums.
 
     Only stored values are looked at; zeros get what these leave of the sums of all rows.

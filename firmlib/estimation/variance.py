@@ -54,19 +54,28 @@ class Bins(NamedTuple):
     e: np.ndarray
     n: np.ndarray
     T: np.ndarray
-    lone: np.ndarray  # (..., 1): e of bins with one row, the pooled variance of a row
+    lone: np.ndarray  # variance of a row, for bins that have one
 
     @classmethod
-    def of(cls, M: tuple[np.ndarray, ...]) -> Bins:
-        """Return them from W, S, SS, WW (..., bins)."""
+    def of(cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None) -> Bins:
+        """Return them from W, S, SS, WW (..., bins).
+
+        A bin with one row takes the variance of a row in the bin of `coarse` that it is half of, or
+        else that of all bins.
+        """
         W, S, SS, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
         n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
         paired = pairs > 1e-9 * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
         df = np.where(paired, n - 1, 0)
-        lone = (df * e * n).sum(axis=-1, keepdims=True)
-        lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        if coarse is None:
+            lone = (df * e * n).sum(axis=-1, keepdims=True)
+            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+            lone = np.broadcast_to(lone, e.shape)
+        else:
+            row = np.maximum(coarse.e * coarse.n, 0)
+            lone = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -109,47 +118,55 @@ def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spr
 
     V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`).
     """
-    pooled = sums.sum(axis=1, keepdims=True)
-    total = pooled.sum(axis=(1, 3))
+    total = sums.sum(axis=(1, 3))
     centre = (total[1] / np.maximum(total[0], TINY))[:, None]
-    part, scale = recentred(sums if units else pooled, centre), []
-    one = moments(recentred(sums.sum(axis=-1, keepdims=True), centre), units)
-    whole = Bins.of(tuple(a.sum(axis=0) for a in one))
-    size = [2**k for k in range(1, int(np.log2(part.shape[-1] - 1)) + 1)] if nested else [0]
-    for bins in reversed(size):
-        part = merged(part, bins) if bins else part
-        scale.insert(0, Bins.of(tuple(a.sum(axis=0) for a in moments(part, units))))
+    one = sums.sum(axis=-1, keepdims=True)
+    whole = Bins.of(pooled(one, centre, units))
+    part, size, scale = sums if units else sums.sum(axis=1, keepdims=True), [], []
+    for _ in range(int(np.log2(sums.shape[-1] - 1)) if nested else 1):
+        part = merged(part, size[-1] // 2) if size else part
+        size.append(part.shape[-1] - 1)
+        scale.append(pooled(part, centre, units))
+    size, scale = size[::-1], scale[::-1]
+    for k, M in enumerate(scale):
+        scale[k] = Bins.of(M, scale[k - 1] if k else None)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base)
-    without = -left_out(one, whole) * c.sum(axis=0)
+    without = -left_out(one, centre, whole, units) * c.sum(axis=0)
     for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
         if len(some):
-            part = sums if len(some) == len(base) else sums[:, :, some]
-            part = recentred(merged(part, bins) if bins else part, centre[some])
+            part = merged(sums if len(some) == len(base) else sums[:, :, some], bins)
             here = Bins(*(a[some] for a in scale[k]))
-            without[:, some] += c[k, some] * left_out(moments(part, units), here)
+            without[:, some] += c[k, some] * left_out(part, centre[some], here, units)
     tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
+    constant = (scale[-1].p > 0).sum(axis=-1) < 2  # exactly 0, not up to rounding
+    V, without, noise = (np.where(constant, 0, a) for a in (V, without, noise))
     return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), without)
 
 
-def left_out(M: tuple[np.ndarray, ...], bins: Bins) -> np.ndarray:
-    """Return the sum of T over bins without each fold (G, d), from W, S, SS, WW of the folds.
+def pooled(sums: np.ndarray, centre: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of all folds, of centred scores."""
+    return tuple(a.sum(axis=0) for a in moments(recentred(sums, centre), units))
+
+
+def left_out(sums: np.ndarray, centre: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
+    """Return the sum of T over bins without each fold (G, d).
 
     Only bins in which a fold has rows change when it is left out.
     """
-    total = [a.sum(axis=0) for a in M]
-    g, j, b = np.nonzero(M[0])
-    all_rows = [a[j, b] for a in total]
-    rest = [a - own[g, j, b] for a, own in zip(all_rows, M, strict=True)]
-    lone = bins.lone[j, 0]
-    change = np.bincount(
-        g * len(bins.p) + j, _squares(rest, lone) - _squares(all_rows, lone), M[0].shape[0] * len(bins.p)
-    )
-    weight = total[0].sum(axis=-1)
-    left = bins.T.sum(axis=-1) * weight + change.reshape(-1, len(bins.p))
-    return left / np.maximum(weight - M[0].sum(axis=-1), TINY)
+    _, G, d, _ = sums.shape
+    g, j, b = np.nonzero(sums[0])
+    own = moments(recentred(sums[:, g, j, b], centre[j, 0]), units)
+    at = j * sums.shape[-1] + b
+    every = [np.bincount(at, a, d * sums.shape[-1])[at] for a in own]
+    rest, lone = [a - mine for a, mine in zip(every, own, strict=True)], bins.lone[j, b]
+    change = np.bincount(g * d + j, _squares(rest, lone) - _squares(every, lone), G * d)
+    fold = np.bincount(g * d + j, own[0], G * d).reshape(G, d)
+    weight = fold.sum(axis=0)
+    left = bins.T.sum(axis=-1) * weight + change.reshape(G, d)
+    return left / np.maximum(weight - fold, TINY)
 
 
 def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
@@ -158,7 +175,9 @@ def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
     pairs = W * W - WW
     paired = pairs > 1e-9 * W * W
     alone = S * S / np.maximum(W, TINY) - lone * W
-    return np.where(paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0))
+    return np.where(
+        paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0)
+    )
 
 
 def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,6 +206,9 @@ def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray
     last, beyond = finest - 1, finest > base
     step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
     gate[last, here] *= np.where(beyond, 4 / 3, 1)
-    at = [np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here] for name in ("rest", "jackknifed")]
+    at = [
+        np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here]
+        for name in ("rest", "jackknifed")
+    ]
     least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
     return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])

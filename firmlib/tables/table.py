@@ -246,7 +246,7 @@ def _checked(data: Any, name: str) -> Any:
             f"array, a sparse matrix or a data frame, got {kind}"
         )
     try:
-        array = np.asarray(data)
+        array = np.asarray(as_numpy(data))
     except ValueError as error:
         raise ValueError(f"{name} must be a table, but its rows differ in length") from error
     return np.array(data, dtype=object) if array.dtype.kind in "US" else array  # words and numbers

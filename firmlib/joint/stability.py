@@ -1,0 +1,121 @@
+"""How much of a ranking is chance in fitting the model? Importances over refits."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from firmlib.joint.learning import steps
+from firmlib.measure import firm
+from firmlib.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["stability"]
+
+_FITS = 20
+
+
+def stability(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    features: Any = None,
+    *,
+    cv: Any = None,
+    groups: ArrayLike | str | None = None,
+    standardize: bool = False,
+    progress: bool = False,
+    **options: Any,
+) -> pd.DataFrame:
+    """Importances of a model that is fitted again to parts of the rows, on all rows each time.
+
+    The spread of Q_f over the fits comes from the model, the standard error of each from the rows.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        Cloned for each fit.
+    X, y : table of shape (n, d), array of shape (n,)
+        If both are pandas objects, their indexes must agree.
+    features, **options
+        As for `firmlib.firm`.
+    cv : int or scikit-learn splitter, default None
+        Which rows to fit: the training parts of ``cv.split(X, y, groups)``, two or more. By
+        default 20 random halves, whose models vary about as models of all rows vary with new data.
+    groups : array of shape (n,) or column, default None
+        As for `firm`. By default and with an integer `cv`, a unit is fitted as a whole or not.
+    standardize : bool, default False
+        Divide each fit's importances by the standard deviation of its scores.
+    progress : bool, default False
+        Whether to show a bar (if tqdm is installed).
+
+    Returns
+    -------
+    DataFrame
+        One row per feature, the most important first: the mean of Q_f over the fits, and its
+        standard deviation from "rows", from the "model" and in "total".
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> import firmlib
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> y = X[:, 0] + rng.normal(size=400)
+    >>> firmlib.stability(Ridge(), X, y).round(1)
+             importance  rows  model  total
+    feature
+    x0              0.9   0.0    0.0    0.1
+    x1              0.1   0.1    0.1    0.1
+    """
+    import pandas as pd
+    from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
+
+    if isinstance(estimator, type) or not all(hasattr(estimator, a) for a in ("fit", "get_params")):
+        name = getattr(estimator, "__name__", type(estimator).__name__)
+        raise ValueError(
+            f"estimator={name} must be a scikit-learn estimator, which is fitted again; for other "
+            "scores use firm"
+        )
+    table = Table.of(X)
+    table.check_rows("y", y)
+    y, unit = np.asarray(y), None
+    if len(y) != table.n:
+        raise ValueError(f"y has {len(y)} rows, but X has {table.n}; expected one value per row")
+    if groups is not None:
+        codes = table.vector("groups", groups).dense(table.n)
+        unit = np.unique(codes, return_inverse=True)[1]
+    parts = list(_splitter(cv, estimator, y, unit).split(X, y, unit))
+    if len(parts) < 2:
+        raise ValueError(f"cv={cv!r} makes {len(parts)} fits; expected at least 2")
+    results = []
+    for train, _ in steps(parts, progress, "fits"):
+        model: Any = clone(estimator)
+        model.fit(_safe_indexing(X, train), y[train])
+        one = firm(model, X, features, groups=unit, **options)
+        results.append(one.standardize() if standardize else one)
+    Q = np.array([result.importances for result in results])
+    rows = np.sqrt(np.mean([result.standard_error**2 for result in results], axis=0))
+    columns = {"importance": Q.mean(axis=0), "rows": rows, "model": Q.std(axis=0, ddof=1)}
+    frame = pd.DataFrame(columns | {"total": np.hypot(rows, columns["model"])})
+    frame.index = pd.Index(results[0].feature_names, name="feature")
+    return frame.sort_values("importance", ascending=False, kind="stable")
+
+
+def _splitter(cv: Any, estimator: Any, y: np.ndarray, unit: np.ndarray | None) -> Any:
+    """Return what says which rows are fitted, whole units where rows belong together."""
+    from sklearn.base import is_classifier
+    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, ShuffleSplit, check_cv
+
+    if cv is None:
+        halves = ShuffleSplit if unit is None else GroupShuffleSplit
+        return halves(_FITS, train_size=0.5, random_state=0)
+    if unit is not None and isinstance(cv, Integral):
+        return GroupKFold(int(cv))
+    return check_cv(cv, y, classifier=is_classifier(estimator))

@@ -1,0 +1,230 @@
+"""Several columns: against closed forms for normal inputs, enumeration and groupby."""
+
+import pickle
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import firmlib
+from firmlib import firm
+from firmlib.features import Pairs
+
+INTERACTION = Pairs("interaction")
+
+
+def normal(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def test_given_normal_columns_is_the_partial_effect():
+    a, u, noise = normal(3000, 3).T
+    X = pd.DataFrame({"a": a, "f": 0.8 * a + 0.6 * u})
+    result = firm(a + X["f"] + 0.5 * noise, X, given="a")
+    assert abs(result.importances[0] - 0.6) < 4 * result.standard_error[0]
+    assert result.pvalues[0] < 1e-10
+
+
+@pytest.mark.filterwarnings("ignore:.*rows are few")
+@pytest.mark.parametrize("n", [400, 2000])
+def test_proxy_of_a_wiggly_effect_adds_nothing(n):
+    a, b, u = normal(n, 3, n).T
+    X = np.column_stack([np.sin(3 * a) + 0.3 * u, a, b])
+    assert firm(np.sin(3 * a) + b, X, given=[1, 2]).pvalues[0] > 0.05
+
+
+def test_given_levels_is_what_groupby_says():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"g": rng.choice(list("abc"), 4000), "f": rng.choice(list("xyz"), 4000)})
+    s = (X["g"] == "a") * 1.0 + (X["f"] == "x") * (X["g"] == "b") + 0.1 * rng.normal(size=4000)
+    result = firm(s.to_numpy(), X, given="g")
+    both, one = (s.groupby([X[c] for c in k]).transform("mean") for k in (["g", "f"], ["g"]))
+    assert_allclose(result.importances, [np.sqrt(((both - one) ** 2).mean())], rtol=0.01)
+    with pytest.warns(match="'f': the same as a given column"):
+        assert firm(s.to_numpy(), X.assign(f=X["g"]), ["f"], given="g").importances == [0]
+
+
+def test_group_of_columns_is_the_sd_of_the_joint_expectation():
+    X = normal(3000, 3)
+    result = firm(X[:, 0] * X[:, 1] + X[:, 2], X, {"pair": [0, 1], "last": [2], "first": [0]})
+    assert_allclose(result.importances, [1, 1, 0], atol=0.2)
+    assert result.compare("pair", "first")["pvalue"].iloc[0] < 1e-6
+    assert result.pvalues[0] < 1e-6
+
+
+def test_groups_of_levels_are_cells():
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 3, size=(2000, 2))
+    s = (X[:, 0] == X[:, 1]) + 0.1 * rng.normal(size=2000)
+    means = pd.Series(s).groupby([X[:, 0], X[:, 1]]).transform("mean")
+    assert_allclose(firm(s, X, {"both": [0, 1]}).importances, [means.std()], rtol=0.01)
+
+
+def test_duplicates_and_constants_add_nothing_and_are_named():
+    X = pd.DataFrame(normal(300, 2), columns=["a", "b"]).assign(
+        twin=lambda X: 3 - 2 * X["a"], one=1
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = firm(X["a"] + X["b"], X, given="a")
+    assert_allclose(result.importances[1:], 0)
+    assert ["'twin': the same as" in str(w.message) for w in said].count(True) == 1
+    assert any("300 rows are few" in str(w.message) for w in said)
+
+
+def test_gain_tells_how_far_learning_has_come():
+    from firmlib.estimation.rows import rows_of
+    from firmlib.joint import group
+    from firmlib.tables import Table
+
+    X = normal(1000, 3)
+    table = Table.of(X)
+    columns = [table.column(j) for j in range(3)]
+    easy, hard = X.sum(axis=1), X.prod(axis=1)
+    gains = [group(rows_of(s, table), [columns]).gain[0] for s in (easy, hard)]
+    assert gains[0] < 0.05 < gains[1]
+
+
+def test_additive_score_has_no_interactions_whatever_the_correlations():
+    a, b, c, u, noise = normal(2000, 5).T
+    X = pd.DataFrame({"a": a, "b": b, "c": c, "d": a * b + u})
+    result = firm(X["d"] + c, X, INTERACTION)
+    assert_allclose(result.importances, 0, atol=1e-6)
+    assert result.unexplained.share == 0
+    result = firm(X["d"] + np.exp(c) + 0.2 * noise, X, INTERACTION)
+    assert (result.pvalues_adjusted() > 0.05).all()
+
+
+def test_interaction_of_a_product():
+    a, b, c = normal(20_000, 3).T
+    result = firm(a * b + c, np.column_stack([a, b, c]), INTERACTION)
+    assert result.feature_names == ("x0 × x1", "x0 × x2", "x1 × x2")
+    assert_allclose(result.importances, [1, 0, 0], atol=0.06)
+    assert abs(result.unexplained.share - 0.5) < 4 * result.unexplained.error
+    assert "of the score's variance is in no sum of single columns" in repr(result)
+    assert repr(firmlib.Unexplained(0.431, 0.012)).startswith("43 % ± 1 of the score's variance")
+
+
+def test_weak_interaction_is_found_in_few_rows():
+    found = []
+    for seed in range(10):
+        a, b, c, d = X = normal(300, 4, seed).T
+        found.append(firm(0.2 * a * b + a + c + d, X.T, INTERACTION).pvalues[0] < 0.05)
+    assert np.mean(found) > 0.9
+
+
+def test_interactions_of_levels_are_those_of_analysis_of_variance():
+    X = np.array([(a, b) for a in range(3) for b in range(4)])
+    s = np.random.default_rng(3).normal(size=12)
+    table = s.reshape(3, 4)
+    rest = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    result = firm(s, X, INTERACTION, rows="population")
+    assert_allclose(result.importances, [rest.std()], rtol=1e-6)
+    assert_allclose(result.unexplained.share, rest.var() / s.var(), rtol=1e-6)
+
+
+def test_missing_and_nominal_columns_interact():
+    rng = np.random.default_rng(4)
+    x, level = rng.normal(size=3000), rng.choice(list("abc"), 3000)
+    X = pd.DataFrame({"x": np.where(rng.random(3000) < 0.2, np.nan, x), "level": level})
+    s = X["x"].isna() * (level == "a") + (level == "b") * 1.0
+    result = firm(s.to_numpy(), X, INTERACTION)
+    assert_allclose(result.importances[0], np.sqrt(0.16 * 2 / 9), atol=0.02)
+
+
+@pytest.mark.parametrize("kind", ["xor", "conjunction"])
+@pytest.mark.parametrize(
+    "options", [{}, {"weights": True}, {"units": True}, {"rows": "population"}]
+)
+def test_binary_pairs_are_features_one_by_one(kind, options):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 2, size=(500, 4)).astype(float)
+    s = X[:, 0] * X[:, 1] + rng.normal(size=500)
+    known = {"rows": options.get("rows", "sample")}
+    if "weights" in options:
+        known["sample_weight"] = rng.exponential(size=500)
+    if "units" in options:
+        known["groups"] = np.arange(500) // 2
+    pairs = Pairs(kind)
+    all_at_once = firm(s, X, pairs, **known)
+    single = firm(s, X, {f.name: f for f in pairs.features(X)}, **known)
+    assert all_at_once.feature_names == single.feature_names
+    assert_allclose(all_at_once.variance, single.variance, atol=2e-3)
+    assert_allclose(all_at_once.standard_error, single.standard_error, rtol=0.15, atol=1e-3)
+
+
+def test_unexplained_ignores_the_scale_of_weights_and_rows_without_weight():
+    X, w = normal(1000, 3), np.random.default_rng(6).exponential(size=1000)
+    w[::5] = 0
+    s = X[:, 0] * X[:, 1] + X[:, 2]
+    found = firmlib.unexplained(s, X, sample_weight=w)
+    again = firmlib.unexplained(s[w > 0], X[w > 0], sample_weight=7 * w[w > 0])
+    assert_allclose(found.share, again.share)
+    assert 0.3 < found.share < 0.7
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_search_finds_the_rule_and_different_rules():
+    X = normal(4000, 5)
+    s = X[:, 0] + 0.5 * (X[:, 1] > 0) * (X[:, 2] > 0)
+    result = firmlib.search(s, X, n=10)
+    assert result.feature_names[0].startswith("x0 > ")
+    assert sum("x0" in name for name in result.feature_names) <= 2
+    assert any("x1 > " in name and "x2 > " in name for name in result.feature_names)
+    assert (result.covered > 0).all() and list(result.to_frame().columns[1:3]) == [
+        "searched",
+        "covered",
+    ]
+
+
+def test_search_is_exact():
+    X = np.random.default_rng(7).integers(0, 2, size=(400, 5))
+    s = X @ [3, 2, 1, 0, 0] + 4 * X[:, 0] * X[:, 3]
+    result = firmlib.search(s, X, n=1, order=2, min_rows=5)
+    half = np.random.default_rng(0).permutation(400) < 200
+    r, best = s[half] - s[half].mean(), 0.0
+    for order in (1, 2):
+        for j in combinations(range(5), order):
+            for values in np.ndindex(*[2] * order):
+                A = (X[half][:, j] == values).all(axis=1)
+                if 5 <= A.sum() <= 195:
+                    p = A.mean()
+                    best = max(best, abs(r[A].sum()) / 200 / np.sqrt(p * (1 - p)))
+    assert_allclose(result.searched[0], best)
+
+
+def test_stability_matches_rows_and_is_never_negative():
+    X = pd.DataFrame(normal(200, 2), columns=["a", "b"])
+    y = -X["a"] + 0.1 * normal(200, 1, 1)[:, 0]
+    found = firmlib.stability(LinearRegression(), X, y, standardize=True)
+    assert (found["importance"] >= 0).all() and found.index[0] == "a"
+    assert_allclose(found.loc["a", "importance"], 1, atol=0.05)
+    with pytest.raises(ValueError, match="y has the index"):
+        firmlib.stability(LinearRegression(), X, y.iloc[::-1])
+    found = firmlib.stability(LogisticRegression(), X, y > 0, cv=3, groups=np.arange(200) // 2)
+    assert found.index[0] == "a"
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda X: firm(X[:, 0], X, Pairs("xor")), r"must have two values.*features.threshold"),
+        (
+            lambda X: firm(X[:9, 0], normal(9, 300), INTERACTION),
+            "are 44850 pairs; expected at most",
+        ),
+        (lambda X: firmlib.search(X[:, 0], normal(1000, 900), cuts=30), "rules of 2 conditions on"),
+        (lambda X: firmlib.search(X[:, 0] * 0, X), "constant: there is nothing to search"),
+        (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),
+        (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),
+        (lambda X: firmlib.stability(lambda X: X, X, X[:, 0]), "must be a scikit-learn estimator"),
+        (lambda X: firmlib.stability(LinearRegression(), X, X[:9, 0]), "y has 9 rows, but X has"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.random.default_rng(0).normal(size=(1000, 12)))
