@@ -38,7 +38,9 @@ def model(X):
     day = pd.to_datetime(pd.Series(np.asarray(X["day"]))).dt.day_of_year.to_numpy()
     carrier = pd.Series(np.asarray(X["carrier"], dtype=object))
     temp = pd.Series(np.asarray(X["temp"], dtype=float)).fillna(2).to_numpy()
-    return day / 100 + (carrier == "AA").to_numpy() - temp + 0.1 * np.asarray(X["hour"], dtype=float)
+    return (
+        day / 100 + (carrier == "AA").to_numpy() - temp + 0.1 * np.asarray(X["hour"], dtype=float)
+    )
 
 
 def linear(F):
@@ -139,7 +141,10 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: firm(model, "nowhere/*.parquet"), "^X='nowhere/.*' is not a file, folder or pattern"),
+        (
+            lambda: firm(model, "nowhere/*.parquet"),
+            "^X='nowhere/.*' is not a file, folder or pattern",
+        ),
         (lambda: firm(linear, da.zeros(9)), r"^X must be a table .*got shape \(9,\)"),
         (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),
         (

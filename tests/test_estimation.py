@@ -175,9 +175,7 @@ def test_for_equal_sizes_and_variances_the_test_is_the_analysis_of_variance():
     s, f = np.concatenate([noise + 0.25 * k for k in range(5)]), np.repeat(np.arange(5), 30)
     found = firm(s, f[:, None], categorical=[0])
     assert found.variance[0] > 0
-    np.testing.assert_allclose(
-        found.pvalues, stats.f_oneway(*s.reshape(5, 30)).pvalue, rtol=1e-9
-    )
+    np.testing.assert_allclose(found.pvalues, stats.f_oneway(*s.reshape(5, 30)).pvalue, rtol=1e-9)
 
 
 def test_pvalues_are_combined_by_cauchys_rule():

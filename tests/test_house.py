@@ -121,7 +121,13 @@ def test_every_module_says_what_is_public(name):
     names = getattr(module, "__all__", [])  # constants first, as ruff sorts them
     assert names == sorted(names, key=lambda name: (not name.isupper(), name)) or name == "firmlib"
     assert set(names) <= set(dir(module))
-    public = {"firmlib", *(f"firmlib.{r}" for r in ROOMS - {"_drawing", "estimation", "joint", "tables", "compendium"})}
+    public = {
+        "firmlib",
+        *(
+            f"firmlib.{r}"
+            for r in ROOMS - {"_drawing", "estimation", "joint", "tables", "compendium"}
+        ),
+    }
     assert names or name not in public
 
 

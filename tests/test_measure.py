@@ -93,7 +93,9 @@ def test_inequalities_of_a_population(rows):
 def test_sign_is_that_of_the_slope():
     table = np.array([[1.0], [2.0], [3.0], [4.0]])
     for options in ({}, {"n_bins": 2}, {"method": "slope"}):
-        up, down = (firm(s, table, rows="population", **options) for s in ([0, 1, 2, 9], [9, 2, 1, 0]))
+        up, down = (
+            firm(s, table, rows="population", **options) for s in ([0, 1, 2, 9], [9, 2, 1, 0])
+        )
         assert up.direction == 1
         assert down.direction == -1
         np.testing.assert_array_equal(down.signed, -up.signed)
@@ -207,7 +209,9 @@ def test_repeated_column_names_can_be_overridden():
 
 
 def test_weights_and_groups_may_be_columns():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(w=np.arange(N) % 3, unit=np.arange(N) // 2)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        w=np.arange(N) % 3, unit=np.arange(N) // 2
+    )
     named = firm(S, frame, ["a", "b"], sample_weight="w", groups="unit")
     given = firm(S, frame, ["a", "b"], sample_weight=frame["w"], groups=frame["unit"].to_numpy())
     pd.testing.assert_frame_equal(named.to_frame(), given.to_frame())
@@ -255,7 +259,10 @@ def test_constants_have_importance_exactly_zero(rng, n, value):
     table = np.column_stack([np.full(n, value), rng.normal(size=n)])
     for options in ({}, {"method": "slope"}, {"rows": "population"}):
         options["sample_weight"] = rng.random(n) + 1
-        flat = firm(rng.normal(size=n), table[:, :1], **options), firm(np.full(n, value), table, **options)
+        flat = (
+            firm(rng.normal(size=n), table[:, :1], **options),
+            firm(np.full(n, value), table, **options),
+        )
         for result in flat:
             assert not result.importances.any()
             assert not result.standardized.any()

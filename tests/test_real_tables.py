@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from test_tables import DAY, FRAMES, LEVELS, MISSING, N, PANDAS, SIZE, WORDS
+from test_tables import DAY, FRAMES, LEVELS, MISSING, PANDAS, SIZE, WORDS, N
 
 from firmlib import conditional_expected_score, firm
 from firmlib.features import conjunction, coordinate, literal, threshold
@@ -197,7 +197,9 @@ def test_units_are_told_by_labels_of_any_kind(labels):
     for missing in ([None], [None, None]):
         some = list(mixed)
         some[4 : 4 + len(missing)] = missing
-        with pytest.raises(ValueError, match=rf"groups must not be missing, got {len(missing)} .*row 4"):
+        with pytest.raises(
+            ValueError, match=rf"groups must not be missing, got {len(missing)} .*row 4"
+        ):
             firm(s, X, groups=np.array(some, object))
     w = np.ones(60)
     w[4:6] = 0

@@ -42,7 +42,9 @@ def assert_same(a, b, rtol=1e-9, errors=None):
     for name in a.curves:
         mine, other = a.curves[name], b.curves[name]
         for part in ("q", "p", "n"):
-            np.testing.assert_allclose(getattr(mine, part), getattr(other, part), rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(
+                getattr(mine, part), getattr(other, part), rtol=1e-6, atol=1e-9
+            )
     clear = b.importances > 3 * b.standard_error
     if errors:
         ratio = a.standard_error[clear] / b.standard_error[clear]
@@ -57,8 +59,12 @@ def assert_same(a, b, rtol=1e-9, errors=None):
 def parted(parts, weights=None, s=S, **options):
     """A stream over some chunks, or over rows between cuts."""
     stream = StreamingFirm(**options)
-    for rows in np.split(np.arange(N), parts) if np.ndim(parts) else np.array_split(np.arange(N), parts):
-        stream.partial_fit(F[rows], s[rows], sample_weight=None if weights is None else weights[rows])
+    for rows in (
+        np.split(np.arange(N), parts) if np.ndim(parts) else np.array_split(np.arange(N), parts)
+    ):
+        stream.partial_fit(
+            F[rows], s[rows], sample_weight=None if weights is None else weights[rows]
+        )
     return stream
 
 
@@ -79,7 +85,9 @@ BINS = StreamingFirm().partial_fit(F, S).bins
 
 
 @pytest.mark.parametrize("weights", [None, W], ids=["rows", "weights"])
-@pytest.mark.parametrize("options", [{}, {"method": "slope", "missing": "drop"}, {"n_bins": 7}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "slope", "missing": "drop"}, {"n_bins": 7}], ids=str
+)
 def test_chunks_are_the_batch_even_before_and_after_bins_are_found(weights, options):
     batch = firm(S, F, sample_weight=weights, **options)
     assert_same(parted(17, weights, **options).result(), batch)
@@ -245,7 +253,9 @@ def test_frames_keep_their_names():
 
 
 def test_streams_have_the_features_of_firm():
-    frame = pd.DataFrame({"hour": F[:, 1], "temp": F[:, 4], "city": np.where(F[:, 0] > 0, "A", "B")})
+    frame = pd.DataFrame(
+        {"hour": F[:, 1], "temp": F[:, 4], "city": np.where(F[:, 0] > 0, "A", "B")}
+    )
     asked = {"late": threshold("hour", 2), "A": literal("city", "A"), "temp": "temp"}
     options = {"features": asked, "missing": "drop"}
     chunks = [frame.iloc[i : i + 333] for i in range(0, N, 333)]
