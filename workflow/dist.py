@@ -75,7 +75,7 @@ def main() -> int:
             sys.exit(f"{sdist.name} lacks {', '.join(missing)}")
         run(*pip, "--constraint", pins, "pytest", "hypothesis", "polars", "flit_core")
         run(*pip, "--no-deps", "--no-index", "--no-build-isolation", "--force-reinstall", unpacked)
-        tests = ["tests/test_measure.py", "tests/test_bins.py"]
+        tests = ["tests/test_measure.py", "tests/test_estimation.py"]
         run(python, "-m", "pytest", "-q", *tests, cwd=unpacked)
     for path in (wheel, sdist):
         print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1e3:.0f} kB")
