@@ -120,12 +120,8 @@ confidence_level
     ) -> Self:
         """Take in more rows. After an error the stream is as it was.
 
-        Parameters
-        ----------
-        X : table with the same columns every time, or dask collection
-        score : fitted estimator, callable X -> (n,), or array of shape (n,)
-        sample_weight, groups : array of shape (n,) or column, default None
-            As for `firm`. A unit may continue in other chunks.
+        X is a table with the same columns every time, or a dask collection; all else is as for
+        `firm`. A unit of `groups` may continue in other chunks.
         """
         if hasattr(X, "__dask_graph__"):
             columns = _named(score, sample_weight=sample_weight, groups=groups)
@@ -240,9 +236,8 @@ confidence_level
         X : table, iterable of tables, dask collection, polars LazyFrame, dataset or path
             A path names a Parquet file, a folder of them or a pattern. Bins are found from rows
             drawn at random out of sixteen row groups or partitions.
-        score : fitted estimator or callable X -> (n,); of one table also scores
-        sample_weight, groups : column, default None
-            Of one table also arrays.
+        score, sample_weight, groups
+            A model or callable, and names of columns; for one table also arrays.
         progress : bool, default False
             Show a bar (needs tqdm).
         """

@@ -49,9 +49,9 @@ class Lookup(NamedTuple):
 class Axes:
     """The bins of d columns of numbers.
 
-    start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
-    at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
-    merged at all. share (d,): of the rows, how many are independent.
+    start (d, Q): the least value of each slot, +inf beyond the last level; a value is in the last
+    slot that starts at it. exact (d,): each level has a slot of its own. share (d,): of the rows,
+    how many are independent. nested: whether slots are merged at all.
     """
 
     start: np.ndarray
@@ -167,7 +167,7 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many known values of columns (d, n) are independent: they differ, or their units."""
+    """Return how many known values of columns (d, n) differ in value or unit."""
     known = ~np.isnan(F)
     if unit is None:
         return known.sum(axis=1)

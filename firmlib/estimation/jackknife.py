@@ -40,7 +40,7 @@ class Estimate:
         noise: np.ndarray,
         pvalue: np.ndarray,
     ) -> Estimate:
-        """Return it from V without each fold (G, m), where the folds have a `share` of the weight."""
+        """Return it from V without each fold (G, m); folds have a `share` of the weight."""
         share = share.reshape(len(without), -1)
         psi = (V - without) * (1 - share)
         psi -= share * psi.sum(axis=0)
@@ -55,7 +55,7 @@ class Estimate:
         pvalue: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> Estimate:
-        """Return the weighted mean of `value` (n,) or (n, m) as V; the test is one-sided by default."""
+        """Return the weighted mean of `value` (n,) or (n, m) as V, with a one-sided test."""
         value = value.reshape(rows.n, -1)
         share = np.bincount(rows.fold, rows.w, rows.G) / rows.w.sum()
         V = rows.w @ value / rows.w.sum()
@@ -118,7 +118,7 @@ class Estimate:
     @property
     def heavy_tails(self) -> np.ndarray:
         """Whether fewer than ten folds decide how large the error is."""
-        return 3 * self.J**2 < 10 * (self.psi**4).sum(axis=0)
+        return 10 * (self.psi**4).sum(axis=0) > 3 * self.J**2
 
     def interval(self, level: float, tests: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends for Q: V is inside if (estimate - V)^2 <= t^2 (slope V + rest).

@@ -104,8 +104,8 @@ def rows_of(
     largest, apart = np.abs(s).max(initial=0.0), float(np.ptp(s)) if len(s) else 0.0
     if largest > _LARGEST or (apart > 0 and not 1 / most <= apart <= most):
         raise ValueError(
-            f"score has values up to {largest:.3g} that differ by {apart:.3g}; expected differences "
-            f"from {1 / most:g} to {most:g}, or none: rescale the scores"
+            f"score has values up to {largest:.3g} that differ by {apart:.3g}; expected "
+            f"differences from {1 / most:g} to {most:g}, or none: rescale the scores"
         )
     if groups is None or population:
         return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)

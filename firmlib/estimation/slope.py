@@ -11,7 +11,7 @@ from firmlib.estimation.variance import TINY, Spread
 
 
 class Line:
-    """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, of one column; rows that miss it are left out.
+    """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, over the rows that have a column.
 
     f is centred and scaled by its first rows, so that large offsets lose nothing.
     """

@@ -56,7 +56,7 @@ def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
 
 
 def total_variance(sums: np.ndarray, population: bool, units: bool) -> Estimate:
-    """Return Var(s) = E s^2 - (E s)^2 from the totals of folds; the square is over pairs of rows."""
+    """Return Var(s) = E s^2 - (E s)^2 from the totals of folds, the square over pairs of rows."""
     sums = moved_totals(sums, -sums[1].sum() / max(sums[0].sum(), TINY))
     W, S, SS, WW = moments(sums[:5], units)
     each = np.array([W, S, SS, WW, sums[5]])
@@ -106,8 +106,9 @@ class Source:
         return float(np.sign(S @ (rank - W @ rank / max(W.sum(), TINY)))) or np.nan
 
     def curve(self) -> tuple[np.ndarray, Bins]:
-        """Return a value of each bin of q_f that has rows, nan or None for missing ones, and bins."""
-        assert self.sums is not None and self.t is not None
+        """Return a value of each bin of q_f that has rows (missing: nan or None), and the bins."""
+        assert self.sums is not None
+        assert self.t is not None
         sums, t = self.sums, self.t
         if self.merges:  # the slot with the median of the bin
             W, blocks = (a.reshape(-1, 2**self.merges) for a in (sums[0, :-1], t))

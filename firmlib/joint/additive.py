@@ -65,10 +65,10 @@ class Curve(NamedTuple):
     @property
     def leverage(self) -> np.ndarray:
         """How much of its own score each row (of weight 1) gets back, beyond the mean's."""
-        I, part = self.inverse, self.part
-        both = 2 * part * (1 - part) * I[self.left, self.right]
+        A, part = self.inverse, self.part
+        both = 2 * part * (1 - part) * A[self.left, self.right]
         return (
-            (1 - part) ** 2 * I[self.left, self.left] + both + part**2 * I[self.right, self.right]
+            (1 - part) ** 2 * A[self.left, self.left] + both + part**2 * A[self.right, self.right]
         )
 
     def fit(self, we: np.ndarray) -> np.ndarray:

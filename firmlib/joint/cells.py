@@ -67,7 +67,7 @@ def contrast(fine: np.ndarray, *coarse: np.ndarray, exact: bool = False) -> Esti
         return np.sum([k * (c.p * (c.m**2 - c.e)).sum(axis=-1) for k, c in found], axis=0)
 
     pooled, G = fine.sum(axis=1), fine.shape[1]
-    p, m, e, n = cells = Moments.of(pooled, exact)
+    p, _, e, n = cells = Moments.of(pooled, exact)
     if exact:
         nothing = np.zeros((G, len(p)))
         return Estimate(V(pooled), nothing[:3], np.full(len(p), np.nan), nothing)

@@ -27,7 +27,7 @@ FINEST = 5  # 2**5 bins of a column
 
 
 class Axis:
-    """A column in bins of about equal weight, narrower at both ends; missing values are the last."""
+    """A column in bins of about equal weight, narrower at both ends; missing values last."""
 
     def __init__(self, column: Column, w: np.ndarray, scale: int) -> None:
         levels, index = np.unique(column.dense(len(w)), return_inverse=True)
