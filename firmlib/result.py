@@ -304,7 +304,7 @@ class FirmResult:
             notes.append("firmlib.unexplained(score, X) tells what no single column shows")
         return notes
 
-    def _shown(self, n: int) -> pd.DataFrame:
+    def _shown(self, n: int) -> Any:
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
         return self.to_frame()[columns].head(n)
 

@@ -125,7 +125,7 @@ confidence_level
         """
         if hasattr(X, "__dask_graph__"):
             columns = _named(score, sample_weight=sample_weight, groups=groups)
-            return self._add_dask(X, score, **columns)
+            return self._add_dask(X, score, columns)
         table = Table(X, at_least=0).with_categorical(self.categorical)
         if table.n == 0:
             return self
@@ -245,7 +245,7 @@ confidence_level
         after._reset()
         if hasattr(X, "__dask_graph__"):
             columns = _named(score, sample_weight=sample_weight, groups=groups)
-            after._add_dask(X, score, progress=progress, **columns)
+            after._add_dask(X, score, columns, progress)
         elif not is_source(X) and (hasattr(X, "shape") or _is_rows(X)):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
@@ -262,7 +262,7 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def _find_bins(self, some: Any, groups: str | None) -> None:
+    def _find_bins(self, some: Any, groups: Any) -> None:
         """Take the bins of a sample of rows."""
         if some is not None and some.shape[0]:
             other = copy.copy(self)
@@ -270,9 +270,7 @@ confidence_level
             other.partial_fit(some, np.zeros(some.shape[0]), groups=groups)
             self._shared = self._given_bins = other.bins
 
-    def _add_dask(
-        self, X: Any, score: Score, *, progress: bool = False, **columns: str | None
-    ) -> Self:
+    def _add_dask(self, X: Any, score: Score, columns: dict, progress: bool = False) -> Self:
         """Take in the partitions of a dask collection, each summed up where it is."""
         blocks, empty = partitions(X), copy.copy(self)
         empty._reset()

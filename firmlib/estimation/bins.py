@@ -136,13 +136,14 @@ class Axes:
             better = other[-1] > best[-1][some]
             for mine, theirs in zip(best, other, strict=True):
                 mine[some[better]] = theirs[better]
-        *grid, cell, own = best
+        centre, unit, low, scale, cell, own = best
         cell = np.where(np.isfinite(start), np.floor(cell - 1e-6), cells + 1).astype(np.intp)
         cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
         table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
         table = np.maximum(table.cumsum(axis=1) - 1, 0)
         table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        return Lookup(*grid, table.astype(np.int16), (self.exact & (own < 1)) | (not self.nested))
+        crowded = (self.exact & (own < 1)) | (not self.nested)
+        return Lookup(centre, unit, low, scale, table.astype(np.int16), crowded)
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""

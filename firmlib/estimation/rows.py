@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from pandas.util import hash_array  # type: ignore[attr-defined]
 
 from firmlib.tables.checks import check_weights
 from firmlib.tables.columns import Column
@@ -126,6 +126,7 @@ def unit_keys(column: Column, table: Table) -> np.ndarray:
             f"at row {row}; expected the unit of each row, one of its own if it is not known"
         )
     if column.labels is None:
-        return pd.util.hash_array(values)
+        return hash_array(values)  # type: ignore[operator]
     labels = np.array([f"{type(label).__name__} {label}" for label in column.labels], dtype=object)
-    return pd.util.hash_array(labels, categorize=False)[values.astype(np.intp)]
+    key = hash_array(labels, categorize=False)  # type: ignore[operator]
+    return key[values.astype(np.intp)]

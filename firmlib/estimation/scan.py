@@ -57,23 +57,24 @@ class Scan:
                 plain = column.kind == "number" or by_label
                 source = replace(source, kind=column.kind, shown=None if plain else column.shown)
             self.sources[place] = source
-        places, mine = np.asarray(places), self.estimate
+        at, mine = np.asarray(places), self.estimate
         if self.population and not isinstance(sums, Line):
-            mine.V[places] = [self.sources[i].explained for i in places]
+            mine.V[at] = [self.sources[i].explained for i in places]
             return
         found, weights = sums.spread(self.n, self.units, self.drop), sums.weights(self.drop)
-        mine.V[places] = found.V
+        mine.V[at] = found.V
         if self.population:
             return
         share = weights / np.maximum(weights.sum(axis=0), TINY)
         each = Estimate.of_folds(found.V, found.without, share, found.noise, found.pvalue)
-        varies = [np.count_nonzero(self.sources[i].sums[0]) > 1 for i in places]  # type: ignore[index]
+        pooled = [self.sources[i].sums for i in places]
+        varies = [sums is not None and np.count_nonzero(sums[0]) > 1 for sums in pooled]
         told = np.isfinite(found.V) & varies
-        self.silent += [self.names[i] for i in places[~told]]
-        mine.V[places] = np.where(told, each.V, 0)
-        mine.pvalue[places] = np.where(told, each.pvalue, 1)
-        mine.noise[:, places] = np.where(told, each.noise, 0)
-        mine.psi[:, places] = np.where(told, each.psi, 0)
+        self.silent.extend(self.names[i] for i in at[~told].tolist())
+        mine.V[at] = np.where(told, each.V, 0)
+        mine.pvalue[at] = np.where(told, each.pvalue, 1)
+        mine.noise[:, at] = np.where(told, each.noise, 0)
+        mine.psi[:, at] = np.where(told, each.psi, 0)
 
     def done(self) -> tuple[Estimate, list[Source]]:
         """Return all features; warn of those that nothing can be said of."""

@@ -62,7 +62,10 @@ class Tally:
         if self.numbers is not None:
             self.numbers.add(np.array([columns[j].values for j in self.places]), each, rows.fold)
         for j, sums in self.others.items():
-            sums.add(columns[j] if isinstance(sums, Levels) else columns[j].values, each, rows.fold)
+            if isinstance(sums, Levels):
+                sums.add(columns[j], each, rows.fold)
+            else:
+                sums.add(columns[j].values, each, rows.fold)
         self.totals += fold_totals(r, rows.w, rows.fold)
         self.n += rows.n
         if rows.key is not None:

@@ -102,7 +102,7 @@ def _same(n: int, f: Column, g: Column) -> bool:
 def _cells(
     rows: Rows, F: Sequence[Column], known: Sequence[Column]
 ) -> tuple[Estimate, float] | None:
-    """Measure in the cells of all columns, or return None if cells have few rows."""
+    """Measure in cells; return None if columns have many values or cells few rows."""
     code, coarse = np.zeros(rows.n, np.int64), np.zeros(rows.n, np.int64)
     for place, column in enumerate([*known, *F]):
         levels, index = np.unique(column.dense(rows.n), return_inverse=True)

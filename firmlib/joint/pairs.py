@@ -49,7 +49,7 @@ def pairs(
 
 
 def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
-    """Estimate conjunctions (four a pair) or xors of all pairs of columns x (n, d) of 0 and 1.
+    """Estimate four conjunctions or the xor of all pairs of columns x (n, d) of 0 and 1.
 
     With B (n, 2 d) the indicators of both values of all columns, B'diag(a)B sums `a` over the rows
     where two columns have two values. These sums by fold are all that V, its test and psi need.

@@ -44,7 +44,7 @@ class Rules:
 
     def where(self, rule: Rule) -> np.ndarray:
         """Return which rows meet a rule."""
-        return self.holds[:, list(rule)].all(axis=1)
+        return np.asarray(self.holds[:, list(rule)].all(axis=1))
 
     def importance(self, rule: Rule) -> float:
         """Return Q of a rule."""
