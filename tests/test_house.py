@@ -17,13 +17,24 @@ MODULES = {
     for path in sorted((ROOT / "firmlib").rglob("*.py"))
 }
 ROOMS = "binary datasets display expansion features measure normal result scores streaming"
-ROOMS = {*ROOMS.split(), "_drawing", "compendium", "estimation", "joint", "strings", "tables"}
+ROOMS = {
+    *ROOMS.split(),
+    "_drawing",
+    "by_class",
+    "comparison",
+    "curves",
+    "compendium",
+    "estimation",
+    "joint",
+    "strings",
+    "tables",
+}
 FLOORS = [  # each may import those before it
     {"tables"},
     {"scores", "features"},
     {"estimation"},
     {"joint"},
-    {"measure", "result"},  # firm returns a FirmResult
+    {"curves", "result", "measure", "by_class", "comparison"},  # firm returns a FirmResult
     {"streaming"},
     {"display"},
 ]
@@ -74,9 +85,12 @@ def lines(path):
     return path.read_text(encoding="utf-8").count("\n")
 
 
-def test_no_file_is_longer_than_350_lines_and_all_of_them_than_8000():
+def test_no_file_is_longer_than_350_lines():
     long = {name: lines(path) for name, path in MODULES.items() if lines(path) > 350}
     assert not long
+
+
+def test_firmlib_has_at_most_8000_lines():
     assert sum(map(lines, MODULES.values())) <= 8000
 
 

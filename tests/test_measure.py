@@ -254,6 +254,7 @@ def test_one_pass_of_predictions_serves_all():
 
 @pytest.mark.parametrize("value", [0.1, 0.1 + 0.2, 1 / 3, 1e-300, 1e100, -7.7])
 @pytest.mark.parametrize("n", [3, 10, 49, 1000])
+@pytest.mark.filterwarnings("ignore:importance 0 for:UserWarning")
 def test_constants_have_importance_exactly_zero(rng, n, value):
     """The mean of n times 0.1 is seldom 0.1, which must not show."""
     table = np.column_stack([np.full(n, value), rng.normal(size=n)])
