@@ -233,7 +233,8 @@ def test_streams_are_compared_and_ranked():
     other = parted(4, s=S + 0.1 * F[:, 0]).result()
     table = compare(result, other)
     expected = compare(firm(S, F), firm(S + 0.1 * F[:, 0], F))
-    np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(table["difference"], expected["difference"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(table["standard_error"], expected["standard_error"], rtol=0.1)
 
 
 # Tables and features
