@@ -53,7 +53,9 @@ def says_default(text, default, name):
     """Whether a parameter's text states its default, or refers to a function that has the same."""
     refers = REFERS.search(text)
     if refers:
-        target = next(value for full, value in NAMES.items() if full.endswith("." + refers[1]))
+        target = next(
+            value for full, value in NAMES.items() if full.endswith("." + refers[1].split(".")[-1])
+        )
         return parameters(target).get(name, "missing") in (default, inspect.Parameter.empty)
     if default is None:
         return "optional" in text or "default" in text

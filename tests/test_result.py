@@ -1,8 +1,5 @@
 """FirmResult and FirmByClass: tables, comparisons, ranks, adjusted p-values, what is shown."""
 
-import warnings
-from copy import deepcopy
-from pickle import dumps, loads
 
 import matplotlib
 import numpy as np
@@ -18,7 +15,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.svm import OneClassSVM
 
 import firmlib
-from firmlib import StreamingFirm, compare, features, firm, firm_by_class
+from firmlib import StreamingFirm, compare, firm, firm_by_class
 
 matplotlib.use("Agg")
 
@@ -184,28 +181,6 @@ def test_too_many_features_for_ranks_are_refused_before_memory_is_taken(monkeypa
             call()
 
 
-def length(X):
-    return np.linalg.norm(X[["a", "b"]], axis=1)
-
-
-@pytest.mark.parametrize("copied", [deepcopy, lambda result: loads(dumps(result))])
-@pytest.mark.parametrize(
-    "asked",
-    [
-        None,
-        {"values": np.arange(300) % 7, "length": length},
-        [features.threshold("a", 1), features.product("a", "b"), features.literal("word", "up")],
-    ],
-)
-def test_a_result_is_pickled_with_all_that_it_keeps(asked, copied):
-    before = firm(S, X, asked)
-    after = copied(before)
-    pd.testing.assert_frame_equal(after.to_frame(), before.to_frame())
-    pd.testing.assert_frame_equal(after.compare(), before.compare())
-    for name in before.curves:
-        pd.testing.assert_frame_equal(after.curves[name].to_frame(), before.curves[name].to_frame())
-
-
 # Every class and every output
 
 
@@ -316,13 +291,3 @@ def test_how_usual_a_row_is_counts_as_a_score(model, response, options):
     assert (result.response, result.target) == (response, None)
     expected = firm(getattr(model, response)(table), table).importances
     np.testing.assert_allclose(result.importances, expected)
-
-
-def test_ranker():
-    lightgbm = pytest.importorskip("lightgbm")
-    options = {"n_estimators": 10, "min_child_samples": 5, "verbose": -1, "n_jobs": 1}
-    relevance = np.digitize(X["b"], [-1, 0, 1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = lightgbm.LGBMRanker(**options).fit(NUMBERS, relevance, group=[30] * 10)
-        assert firm(model, NUMBERS).to_frame().index[0] == "b"

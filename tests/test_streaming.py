@@ -9,11 +9,9 @@ from random import Random
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from firmlib import StreamingFirm, compare, firm
 from firmlib.features import literal, threshold
@@ -85,12 +83,9 @@ BINS = StreamingFirm().partial_fit(F, S).bins
 
 
 @pytest.mark.parametrize("weights", [None, W], ids=["rows", "weights"])
-@pytest.mark.parametrize(
-    "options", [{}, {"method": "slope", "missing": "drop"}, {"n_bins": 7}], ids=str
-)
-def test_chunks_are_the_batch_even_before_and_after_bins_are_found(weights, options):
+@pytest.mark.parametrize("options", [{}, {"method": "slope", "missing": "drop"}, {"n_bins": 7}])
+def test_bins_of_the_first_rows_serve_for_all(weights, options):
     batch = firm(S, F, sample_weight=weights, **options)
-    assert_same(parted(17, weights, **options).result(), batch)
     later = parted(17, weights, first_rows=1000, **options).result()
     gap = np.abs(later.importances - batch.importances)[:3]
     assert (gap < batch.standard_error[:3] + 1e-9).all()
@@ -238,19 +233,6 @@ def test_streams_are_compared_and_ranked():
 
 
 # Tables and features
-
-
-def test_frames_keep_their_names():
-    names, half = list("abcde"), N // 2
-    frame = pd.DataFrame(F, columns=names)
-    for table in (frame, pl.from_pandas(frame)):
-        stream = StreamingFirm(first_rows=10).partial_fit(table[:half], S[:half])
-        stream.partial_fit(table[half:], pd.Series(S[half:]).to_numpy())
-        assert stream.result().feature_names == tuple(names)
-    named = StreamingFirm(feature_names=names).partial_fit(sparse.csr_matrix(np.nan_to_num(F)), S)
-    assert_same(named.result(), firm(S, np.nan_to_num(F), feature_names=names))
-    table = F.astype(np.float32)
-    assert_same(StreamingFirm().partial_fit(table, S > 0).result(), firm(S > 0, table))
 
 
 def test_streams_have_the_features_of_firm():
