@@ -83,7 +83,8 @@ test-kill: $(READY)  ## kill a sweep at 25 random moments; nothing may be lost o
 test-slurm: $(READY)  ## a sweep on a Slurm of two nodes, one of which dies (needs Debian's slurm and munge)
 	@$(BIN)/python -m tests.slurm
 
-mutants: $(READY)  ## change the notebooks; each change must be noticed (some: ONLY="07 08")
+mutants: $(READY)  ## change the library, then the notebooks; each change must be noticed (some: ONLY="07 08")
+	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_core
 	@$(BIN)/python -m tests.mutants $(ONLY)
 
 bench: $(READY)  ## speed, as ratios in one run, into benchmarks/ (some: ONLY="kernel poim")

@@ -144,7 +144,8 @@ confidence_level
         names, columns = self._columns(table, rows)
         self._response = response._replace(values=np.empty(0))
         if self._shared is None:
-            self._shared = Bins(names, columns, None)
+            unknown = Column(np.empty(0), kind="unknown")  # until there is a value
+            self._shared = Bins(names, [unknown] * len(names), None)
         if rows.n:
             self._take(columns, rows)
         return self
@@ -172,7 +173,10 @@ confidence_level
         """Return columns on the scales of those before."""
         assert self._shared is not None
         before = zip(self._shared.names, columns, self._shared.columns, strict=True)
-        return [column.joined(f"feature {name!r}", old) for name, column, old in before]
+        return [
+            column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
+            for name, column, old in before
+        ]
 
     def _check_response(self, response: Response) -> None:
         before = self._response
@@ -188,7 +192,11 @@ confidence_level
     def _take(self, columns: list[Column], rows: Rows) -> None:
         """Gather rows until bins can be found, and sum them up from then on."""
         assert self._shared is not None
-        kinds = [c._replace(values=np.empty(0)) for c in columns]
+        known = [self._tally is not None or not np.isnan(c.values).all() for c in columns]
+        kinds = [
+            c._replace(values=np.empty(0)) if k else old
+            for c, k, old in zip(columns, known, self._shared.columns, strict=True)
+        ]
         self._shared = self._shared._replace(columns=kinds)
         self._n, self._has_groups = self._n + rows.n, rows.key is not None
         if self._tally is not None or self._given_bins is not None:

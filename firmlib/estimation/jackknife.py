@@ -42,7 +42,7 @@ class Estimate:
     ) -> Estimate:
         """Return it from V without each fold (G, m); folds have a `share` of the weight."""
         share = share.reshape(len(without), -1)
-        psi = (V - without) * (1 - share)
+        psi = np.where(share > 0, (V - without) * (1 - share), 0)
         psi -= share * psi.sum(axis=0)
         psi /= np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
         return cls(V, noise, pvalue, psi)

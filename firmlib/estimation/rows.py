@@ -94,7 +94,10 @@ def rows_of(
     """
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
-        w = table.vector("sample_weight", sample_weight).dense(table.n)
+        column = table.vector("sample_weight", sample_weight)
+        if column.kind != "number" and not _truth(column):
+            raise ValueError(f"sample_weight must hold numbers, got {column.kind} values")
+        w = column.dense(table.n)
         w = check_weights("sample_weight", w, table.n, zeros=not table.whole)
         if not w.all():
             keep = w > 0
@@ -109,16 +112,20 @@ def rows_of(
         )
     if groups is None or population:
         return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)
-    key = unit_keys(table.vector("groups", groups), table)[keep]
+    key = unit_keys(table.vector("groups", groups).take(keep), len(s))
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     return Rows(s, w, folds_of_units(key), unit, keep, population, key=key)
 
 
-def unit_keys(column: Column, table: Table) -> np.ndarray:
-    """Return a hash of the unit of each row, the same in every chunk."""
-    values = column.dense(table.n)
+def _truth(column: Column) -> bool:
+    return column.labels is not None and set(column.labels.tolist()) <= {False, True}
+
+
+def unit_keys(column: Column, n: int) -> np.ndarray:
+    """Return a hash of the unit of each of n rows, the same in every chunk."""
+    values = column.dense(n)
     if np.isnan(values).any():
         row = int(np.isnan(values).argmax())
         raise ValueError(

@@ -15,6 +15,7 @@ from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import (
     Levels,
+    Numbers,
     Parts,
     Read,
     Source,
@@ -22,7 +23,6 @@ from firmlib.estimation.sums import (
     parts,
     sparse_numbers,
 )
-from firmlib.estimation.tally import Sums, new_sums
 from firmlib.estimation.variance import TINY
 from firmlib.tables.checks import short
 from firmlib.tables.columns import Column, check_present
@@ -32,11 +32,14 @@ _CELLS = 2**22  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
 
 
+Sums = Numbers | Levels | Line
+
+
 class Scan:
     """Collects V of features from their sums over n rows, in any order."""
 
     def __init__(
-        self, names: Sequence[str], n: int, *, population: bool, units: bool, drop: bool
+        self, names: list[str], n: int, *, population: bool, units: bool, drop: bool
     ) -> None:
         self.names, self.n, self.drop = names, n, drop
         self.population, self.units = population, units
@@ -86,6 +89,15 @@ class Scan:
                 stacklevel=4,
             )
         return self.estimate, self.sources
+
+
+def new_sums(column: Column, n: int, *, population: bool, slope: bool) -> Sums | None:
+    """Return empty sums for a column, or None if it is one of numbers in slots."""
+    if slope:
+        return Line(column.dense(n), column.kind == "nominal")
+    if population or column.kind == "nominal":
+        return Levels(column.kind != "nominal")
+    return None
 
 
 def scan(

@@ -8,21 +8,10 @@ import numpy as np
 
 from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.slope import Line
+from firmlib.estimation.scan import Sums, new_sums
 from firmlib.estimation.sums import Levels, Numbers, fold_totals, moved_totals, parts
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
-
-Sums = Numbers | Levels | Line
-
-
-def new_sums(column: Column, n: int, *, population: bool, slope: bool) -> Sums | None:
-    """Return empty sums for a column, or None if it is one of numbers in slots."""
-    if slope:
-        return Line(column.dense(n), column.kind == "nominal")
-    if population or column.kind == "nominal":
-        return Levels(column.kind != "nominal")
-    return None
 
 
 class Tally:

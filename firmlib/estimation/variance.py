@@ -57,11 +57,13 @@ class Bins(NamedTuple):
     lone: np.ndarray  # variance of a row, for bins that have one
 
     @classmethod
-    def of(cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None) -> Bins:
+    def of(
+        cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None, finer: np.ndarray | None = None
+    ) -> Bins:
         """Return them from W, S, SS, WW (..., bins).
 
-        A bin with one row takes the variance of a row in the bin of `coarse` that it is half of, or
-        else that of all bins.
+        A bin with one row takes the variance of a row in all bins or, for `finer` columns, in the
+        bin of `coarse` that it is half of.
         """
         W, S, SS, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
@@ -69,13 +71,13 @@ class Bins(NamedTuple):
         paired = pairs > 1e-9 * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
         df = np.where(paired, n - 1, 0)
-        if coarse is None:
-            lone = (df * e * n).sum(axis=-1, keepdims=True)
-            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
-            lone = np.broadcast_to(lone, e.shape)
-        else:
+        lone = (df * e * n).sum(axis=-1, keepdims=True)
+        lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        lone = np.broadcast_to(lone, e.shape)
+        if coarse is not None and finer is not None:
             row = np.maximum(coarse.e * coarse.n, 0)
-            lone = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
+            row = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
+            lone = np.where(finer[:, None], row, lone)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -129,7 +131,7 @@ def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spr
         scale.append(pooled(part, centre, units))
     size, scale = size[::-1], scale[::-1]
     for k, M in enumerate(scale):
-        scale[k] = Bins.of(M, scale[k - 1] if k else None)
+        scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base)
     without = -left_out(one, centre, whole, units) * c.sum(axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -34,6 +35,11 @@ def _combined(columns: Sequence[Column], table: Table) -> Column:
     return Column(code, None, "nominal", np.arange(len(code)))
 
 
+def _of_levels(columns: Sequence[Sequence[Column]], table: Table, sample: Rows) -> Estimate:
+    """Return V of groups of columns in a population: every combination is a level."""
+    return scan([Feature("group", partial(_combined, c)) for c in columns], table, sample)[0]
+
+
 def _mark(columns: Sequence[Column]) -> float:
     """Return a number that is the same for the same columns of the same rows."""
     place = np.sin(1.0 + np.arange(len(columns[0].values)))
@@ -50,10 +56,10 @@ def with_groups(
     """Return estimates of single features and of groups of columns in the order of `found`."""
     is_group = np.array([isinstance(f, Group) for f in found])
     columns = [_columns(f, table, sample) for f in found if isinstance(f, Group)]
-    if sample.population:  # every combination is a level
-        joined = scan([Feature("group", partial(_combined, c)) for c in columns], table, sample)[0]
+    if sample.population:
+        joined = _of_levels(columns, table, sample)
     else:
-        joined = group(sample, columns)
+        joined = group(sample, columns, [f.name for f in found if isinstance(f, Group)])
     both = Estimate.concatenate([estimate, joined])
     every = [*sources, *(Source("group", _mark(c)) for c in columns)]
     order = np.argsort(np.argsort(is_group, kind="stable"))
@@ -64,14 +70,16 @@ def adds_to(
     found: Sequence[Feature | Group], table: Table, sample: Rows, known: tuple[str, ...]
 ) -> tuple[Estimate, list[Source]]:
     """Return what features add to the columns that are known."""
-    if sample.population:
-        raise ValueError("given is learnt from a sample; expected rows='sample'")
     for f in found:
         if f.name in known:
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
     columns = [_columns(f, table, sample) for f in found]
     known_columns = _taken([table.column(g) for g in known], sample)
-    estimate = given(sample, columns, known_columns, [f.name for f in found])
+    if sample.population:
+        both = _of_levels([[*known_columns, *c] for c in columns], table, sample)
+        estimate = replace(both, V=both.V - _of_levels([known_columns], table, sample).V)
+    else:
+        estimate = given(sample, columns, known_columns, [f.name for f in found])
     kinds = [
         "group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns, strict=True)
     ]
