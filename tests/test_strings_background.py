@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from conftest import random_chain
 
-from firmlib.strings.alphabet import encode
+from firmlib.strings.alphabet import encode, windows
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.words import windows
 
 
 def by_hand(background, x):
