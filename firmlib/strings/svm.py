@@ -1,7 +1,6 @@
 """A support vector classifier with the weighted degree kernel (Section 3.3)."""
 
 import warnings
-from functools import cached_property
 from numbers import Integral
 from typing import Self
 
@@ -155,7 +154,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
         self.support_ = rows[alpha != 0]
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
-        self.__dict__.pop("weights_", None)  # those of the last fit
+        self._unfolded: dict[str, PositionalWeights] = {}  # filled when first needed
         return self
 
     def _encode(self, X: ArrayLike) -> np.ndarray:
@@ -184,7 +183,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    @cached_property
+    @property
     def weights_(self) -> PositionalWeights:
         """The model unfolded into weights of words at positions, computed once for each fit.
 
@@ -192,15 +191,18 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         the intercept.
         """
         check_is_fitted(self)
-        alpha, kernel = self.dual_coef_, dict(self.kernel_)
-        if kernel.pop("normalize"):
-            alpha = alpha / np.sqrt(self._diagonal(self.support_vectors_))
-        return PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
+        if not self._unfolded:
+            alpha, kernel = self.dual_coef_, dict(self.kernel_)
+            if kernel.pop("normalize"):
+                alpha = alpha / np.sqrt(self._diagonal(self.support_vectors_))
+            weights = PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
+            self._unfolded["weights"] = weights
+        return self._unfolded["weights"]
 
     def __getstate__(self) -> dict:
         """Leave the weights out of copies and pickles: large, and soon computed again."""
         state: dict = super().__getstate__()  # type: ignore[assignment]
-        return {name: value for name, value in state.items() if name != "weights_"}
+        return state | ({"_unfolded": {}} if "_unfolded" in state else {})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
