@@ -198,11 +198,7 @@ def _means(T: np.ndarray, k: int, background: Background) -> np.ndarray:
 
 
 def motif_rank(
-    importance: ArrayLike,
-    motif: str,
-    positions: slice = slice(None),
-    *,
-    alphabet: Alphabet = DNA,
+    importance: ArrayLike, motif: str, positions: slice = slice(None), *, alphabet: Alphabet = DNA
 ) -> int:
     """Rank of a motif among all words of its length, by the mean importance over positions.
 
