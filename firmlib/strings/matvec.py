@@ -98,75 +98,79 @@ class WDSOperator:
                     distinct, numbers = np.unique(numbers, return_inverse=True)
                     new.append(distinct)
                 self._longest[p] = numbers
-            if d > short:
-                bounds = len(words) + np.cumsum([0, *map(len, new)])
-                words = np.concatenate([words, *new])
-                position = np.concatenate([position, np.repeat(ending, np.diff(bounds))])
-                mix = _sparse_mixture(words, position, delta[d - 1])
-            else:
-                words = np.tile(np.arange(size**d), length - d + 1)
-                position = np.repeat(np.arange(length - d + 1), size**d)
-                bounds = np.arange(ending.start, length - d + 2) * size**d
-                mix = _dense_mixture(length - d + 1, delta[d - 1])
+            if d <= short:  # all words at all positions
+                m, n = size**d, length - d + 1
+                ends = [(p, p * m, (p + 1) * m) for p in ending]
+                known = np.tile(_known(np.arange(m), d, size), n) if unknown else None
+                level = _Level(ends, _dense_mixture(n, delta[d - 1]), known, n * m, size)
+                self._levels.append(level)
+                continue
+            bounds = len(words) + np.cumsum([0, *map(len, new)])
+            words = np.concatenate([words, *new])
+            position = np.concatenate([position, np.repeat(ending, np.diff(bounds))])
             ends = list(zip(ending, bounds.tolist(), bounds[1:].tolist(), strict=False))
-            level = _Level(words, position, size, d, ends, mix, unknown)
-            self._levels.append(level)
+            known = _known(words, d, size) if unknown else None
+            level = _Level(ends, _sparse_mixture(words, position, delta[d - 1]), known, len(words))
+            changes = np.diff(words // size, prepend=-1) | np.diff(position, prepend=-1)
+            level.first = np.flatnonzero(changes)
             words, position = words[level.first] // size, position[level.first]
-            if d - 1 == short:
-                level.prefix = position * size**short + words
+            in_table = position * size**short + words
+            level.prefix = in_table if d - 1 == short else slice(len(words))
+            self._levels.append(level)
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
-        """K v."""
+        """K v; not from several threads, because the sums of words are kept in place."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
         v = np.tile(v / self._strands, self._strands)
-        sums: list[np.ndarray] = []
-        for level in self._levels:
-            g = np.zeros(level.n)
-            if sums:
-                above = self._levels[len(sums) - 1]
-                g[above.prefix] = above.to_prefixes(sums[-1])
+        for i, level in enumerate(self._levels):
+            if i:
+                above = self._levels[i - 1]
+                sums = above.to_prefixes()
+                level.g[above.prefix if above.size == 0 else slice(len(sums))] = sums
             for p, start, stop in level.ending:
-                g[start:stop] = np.bincount(self._longest[p], v, stop - start)
-            sums.append(g)
+                level.g[start:stop] = np.bincount(self._longest[p], v, stop - start)
         score, h = np.zeros(len(v)), np.zeros(len(self._longest))
-        for level, g in zip(reversed(self._levels), reversed(sums), strict=True):
-            h = level.collected(g, h)
+        for level in reversed(self._levels):
+            h = level.collected(h)
             for p, start, stop in level.ending:
                 score += np.take(h[start:stop], self._longest[p], mode="clip")
         return score[: self.shape[0]] * self.scale
 
 
 class _Level:
-    """Words (u, p) of d letters, by p, then by u: all of them, or the distinct ones in X.
+    """Words (u, p) of d letters, by p, then by u, and their sums g: all, or those found in X.
 
-    `ending` has the positions where no longer word starts, with the numbers of their words.
+    `ending` has the positions where no longer word starts, with the numbers of their words. Of
+    found words, `first` is the first with each prefix, and `prefix` the number of that prefix.
     """
 
+    first: np.ndarray
+    prefix: slice | np.ndarray
+
     def __init__(
-        self, words: np.ndarray, position: np.ndarray, size: int, d: int,
-        ending: list[tuple[int, int, int]], mix: Callable[[np.ndarray], np.ndarray], unknown: bool,
-    ) -> None:  # fmt: skip
-        self.n, self.ending, self.mix = len(words), ending, mix
-        new = np.diff(words // size, prepend=-1) != 0
-        self.first = np.flatnonzero(new | (np.diff(position, prepend=-1) != 0))  # of each prefix
-        self.prefix: slice | np.ndarray = slice(len(self.first))  # its number among the prefixes
-        self.group = size if len(self.first) * size == self.n else 0  # all have all letters
-        self.times = size if self.group else np.diff(self.first, append=self.n)
-        digits = words // size ** np.arange(d)[:, None] % size if unknown else None
-        self.known = None if digits is None else (digits < size - 1).all(axis=0)
+        self, ending: list[tuple[int, int, int]], mix: Any, known: Any, n: int, size: int = 0
+    ) -> None:
+        self.ending, self.mix, self.known, self.size = ending, mix, known, size
+        self.g = np.zeros(n)
 
-    def to_prefixes(self, g: np.ndarray) -> np.ndarray:
+    def to_prefixes(self) -> np.ndarray:
         """Sums of words, to those of their prefixes."""
-        if not self.group:
-            return np.add.reduceat(g, self.first)
-        return sum(g[i :: self.group] for i in range(1, self.group)) + g[:: self.group]
+        if not self.size:
+            return np.add.reduceat(self.g, self.first)
+        sums = self.g[:: self.size] + self.g[1 :: self.size]
+        for i in range(2, self.size):
+            sums += self.g[i :: self.size]
+        return sums
 
-    def collected(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+    def collected(self, h: np.ndarray) -> np.ndarray:
         """The mixture of words over shifts, and what their prefixes have."""
-        mixed = self.mix(g)
+        mixed = self.mix(self.g)
         if self.known is not None:
             mixed *= self.known
-        mixed += np.repeat(h[self.prefix], self.times)
+        if self.size:
+            mixed += np.repeat(h[: len(mixed) // self.size], self.size)
+        else:
+            mixed += np.repeat(h[self.prefix], np.diff(self.first, append=len(mixed)))
         return mixed
 
 
@@ -178,12 +182,20 @@ def _numbers(letters: np.ndarray, size: int) -> np.ndarray:
     return numbers
 
 
+def _known(words: np.ndarray, d: int, size: int) -> np.ndarray:
+    """Which words of d letters have no letter of the last code, the unknown one."""
+    return (words // size ** np.arange(d)[:, None] % size < size - 1).all(axis=0)
+
+
 def _dense_mixture(n: int, delta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """The function g -> sum_s delta_|s| g(u, p + s) for all words at n positions."""
-    band, shift = toeplitz(np.r_[delta, np.zeros(n)][:n]), len(delta) - 1
+    band, shift, kept = toeplitz(np.r_[delta, np.zeros(n)][:n]), len(delta) - 1, []
 
     def mix(g: np.ndarray) -> np.ndarray:
-        g, out = g.reshape(n, -1), np.empty((n, len(g) // n))
+        g = g.reshape(n, -1)
+        if not kept:  # because fresh memory is slow
+            kept.append(np.empty_like(g))
+        out = kept[0]
         for start in range(0, n, _POSITIONS):
             rows = slice(start, min(n, start + _POSITIONS))
             near = slice(max(0, start - shift), rows.stop + shift)
