@@ -23,8 +23,9 @@ from sklearn.neural_network import MLPClassifier
 from firmlib import strings as dna
 from firmlib.datasets import splice
 from firmlib.strings import Background, PositionalWeights, confirm, fit_surrogate, poim, top_motifs
-from firmlib.strings.alphabet import encode, index_word, windows
+from firmlib.strings.alphabet import encode
 from firmlib.strings.search import _alike
+from firmlib.strings.words import index_word, windows
 
 K, CALLS, LARGE = 6, 40_000, 4_000_000
 

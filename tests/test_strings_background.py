@@ -7,8 +7,9 @@ import pytest
 from conftest import random_chain
 
 from firmlib.strings import PositionalWeights, poim, top_motifs
-from firmlib.strings.alphabet import encode, windows
+from firmlib.strings.alphabet import encode
 from firmlib.strings.background import Background, marginal
+from firmlib.strings.words import windows
 
 
 def by_hand(background, x):

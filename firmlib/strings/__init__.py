@@ -2,17 +2,7 @@
 
 from typing import Any
 
-from firmlib.strings.alphabet import (
-    DNA,
-    PROTEIN,
-    RNA,
-    Alphabet,
-    decode,
-    encode,
-    index_word,
-    one_hot,
-    word_index,
-)
+from firmlib.strings.alphabet import DNA, PROTEIN, RNA, Alphabet, decode, encode, one_hot
 from firmlib.strings.background import Background
 from firmlib.strings.formats import read_fasta, to_meme
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
@@ -22,6 +12,7 @@ from firmlib.strings.search import Motif, top_motifs
 from firmlib.strings.surrogate import confirm, fit_surrogate
 from firmlib.strings.svm import WDSClassifier
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import index_word, word_index
 
 __all__ = [
     "DNA",

@@ -1,6 +1,6 @@
-"""Sequences as numbers: alphabets, letters as codes, words as column numbers."""
+"""Sequences as numbers: alphabets, letters as codes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,7 @@ __all__ = [
     "Alphabet",
     "decode",
     "encode",
-    "index_word",
     "one_hot",
-    "word_index",
 ]
 
 _FOREIGN = 255  # the code of characters that are not symbols
@@ -33,9 +31,8 @@ class Alphabet:
     """Up to 32 letters, a wildcard and other ambiguous symbols; case does not matter.
 
     The code of a symbol is its place in `symbols`: letters, wildcard, other ambiguous symbols.
-    Ready made are `DNA`, `RNA` and `PROTEIN`. `members` (n_symbols, n_letters) says which letters
-    a symbol stands for, `complement` holds the code of each symbol's complement, or is None, and
-    `max_letters` is the length of the longest words whose numbers fit into an int64.
+    `members` (n_symbols, n_letters) says which letters a symbol stands for, `complement` holds the
+    codes of complements, or is None, and words of `max_letters` letters still fit into an int64.
 
     Parameters
     ----------
@@ -164,22 +161,26 @@ def encode(
     """
     check_option("unknown", unknown, ("error", "average"))
     if isinstance(seqs, str | bytes):
-        raise ValueError(
-            f"{name}={seqs[:20]!r}{'…' * (len(seqs) > 20)} is a single sequence; expected a list of them"
-        )
-    if isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs):
-        words: list[Any] = list(seqs)
-    else:
-        array = _as_array(name, seqs)
-        if array.dtype.kind in "biufc":
-            return _check_codes(name, array, alphabet, unknown)
-        if array.ndim != 1:
+        shown = f"{seqs[:20]!r}{'…' * (len(seqs) > 20)}"
+        raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
+    words: Any = seqs
+    if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
+        words = _as_array(name, seqs)
+        if words.dtype.kind in "biufc":
+            return _check_codes(name, words, alphabet, unknown)
+        if words.ndim != 1:
+            kind = type(seqs).__name__
             raise ValueError(
-                f"{name} must be a list of sequences, got {type(seqs).__name__} of shape "
-                f"{array.shape}"
+                f"{name} must be a list of sequences, got {kind} of shape {words.shape}"
             )
-        words = array.tolist()
-    joined, lengths = _join(name, words)
+        words = words.tolist()
+    kind = bytes if isinstance(words[0], bytes) else str
+    for i, word in enumerate(words):
+        if not isinstance(word, kind):
+            found = type(word).__name__
+            raise ValueError(f"{name}[{i}] is of type {found}; expected {kind.__name__} throughout")
+    lengths = np.fromiter(map(len, words), dtype=np.intp, count=len(words))
+    joined = b"".join(words) if kind is bytes else "".join(words).encode("latin-1", "replace")
     codes = alphabet._codes[np.frombuffer(joined, dtype=np.uint8)]
     bad = codes >= (len(alphabet) if unknown == "error" else _FOREIGN)
     if bad.any():
@@ -188,7 +189,7 @@ def encode(
         position = int(first - (end[i] - lengths[i]))
         letter = words[i][position : position + 1]
         what = f"{name}[{i}] has {letter!r} at position {position}"
-        raise ValueError(_refusal(what, alphabet, codes[first] < _FOREIGN, joined[first]))
+        raise ValueError(what + _cure(alphabet, codes[first] < _FOREIGN, chr(joined[first])))
     if lengths[0] == 0:
         raise ValueError(f"{name}[0] is empty; expected at least one letter")
     if (lengths != lengths[0]).any():
@@ -206,32 +207,19 @@ def _as_array(name: str, seqs: object) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
     if array.size == 0:
-        raise ValueError(
-            f"{name} is empty, got shape {array.shape}; expected at least one sequence"
-        )
+        raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
     return array
 
 
-def _join(name: str, seqs: list) -> tuple[bytes, np.ndarray]:
-    """All letters as bytes, and the lengths."""
-    kind = bytes if isinstance(seqs[0], bytes) else str
-    for i, seq in enumerate(seqs):
-        if not isinstance(seq, kind):
-            raise ValueError(
-                f"{name}[{i}] is of type {type(seq).__name__}; expected {kind.__name__} throughout"
-            )
-    lengths = np.fromiter(map(len, seqs), dtype=np.intp, count=len(seqs))
-    return b"".join(seqs) if kind is bytes else "".join(seqs).encode("latin-1", "replace"), lengths
-
-
-def _refusal(what: str, alphabet: Alphabet, ambiguous: bool, letter: int) -> str:
+def _cure(alphabet: Alphabet, ambiguous: bool, letter: str) -> str:
+    """What was expected instead of a letter, and what to do about it."""
     *most, last = alphabet.letters
-    cure = _CURES.get(chr(letter).upper(), "")
+    cure = (
+        "" if letter.upper() in "UT" and alphabet not in (DNA, RNA) else _CURES.get(letter.upper())
+    )
     if ambiguous:
         cure = "to keep ambiguous letters and average over them, pass unknown='average'"
-    elif chr(letter).upper() in "UT" and alphabet not in (DNA, RNA):
-        cure = ""
-    return f"{what}; expected {', '.join(most)} or {last}{'; ' * bool(cure)}{cure}"
+    return f"; expected {', '.join(most)} or {last}" + (f"; {cure}" if cure else "")
 
 
 def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str) -> np.ndarray:
@@ -248,10 +236,9 @@ def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str)
     if array.min() < 0 or array.max() > last:
         i, position = (int(k) for k in np.argwhere((array < 0) | (array > last))[0])
         code = array[i, position]
-        cure = "; for ambiguous letters pass unknown='average'"
+        cure = "; for ambiguous letters pass unknown='average'" * bool(last < code)
         raise ValueError(
-            f"{name}[{i}] has {code} at position {position}; expected codes 0..{last}"
-            f"{cure * bool(last < code < len(alphabet.symbols))}"
+            f"{name}[{i}] has {code} at position {position}; expected codes 0..{last}{cure}"
         )
     return np.ascontiguousarray(array, dtype=np.uint8)
 
@@ -298,83 +285,3 @@ def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.nda
     """
     rows = alphabet.members / alphabet.members.sum(axis=1, keepdims=True)
     return rows.astype(np.float32)[encode(X, alphabet=alphabet, unknown="average", name="X")]
-
-
-def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
-    """Number words of k letters from AA..A = 0 to TT..T = 4**k - 1: the columns of `poim`.
-
-    Parameters
-    ----------
-    words : n str, or codes of shape (n, k)
-        Of at most 31 letters for DNA, 14 for proteins.
-    alphabet : Alphabet, default DNA
-        The alphabet of the words.
-
-    Examples
-    --------
-    >>> from firmlib.strings import word_index
-    >>> word_index(["AA", "AC", "TT"])
-    array([ 0,  1, 15])
-    """
-    codes = encode(words, alphabet=alphabet, name="words")
-    k = check_integer("the words' length", codes.shape[1], 1, alphabet.max_letters)
-    return windows(codes, k, len(alphabet))[:, 0]
-
-
-def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[str]:
-    """Return the words of k letters that have these numbers, the inverse of `word_index`.
-
-    Parameters
-    ----------
-    index : integer array of shape (n,)
-    k : int
-        Letters in each word.
-    alphabet : Alphabet, default DNA
-        As in `word_index`.
-
-    Examples
-    --------
-    >>> from firmlib.strings import index_word
-    >>> index_word([0, 1, 15], 2)
-    ['AA', 'AC', 'TT']
-    """
-    k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
-    if index.dtype.kind not in "iu" or index.ndim != 1 or index.size == 0:
-        raise ValueError(
-            f"index must be a list of integers, got {index.dtype} of shape {index.shape}"
-        )
-    n_words = len(alphabet) ** k
-    if index.min() < 0 or index.max() >= n_words:
-        bad = index[(index < 0) | (index >= n_words)][0]
-        raise ValueError(
-            f"index must be from 0 to {n_words - 1} for words of length {k}, got {bad}"
-        )
-    return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
-
-
-def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Numbers of the words of d letters at each position, shape (n, L - d + 1)."""
-    n = codes.shape[1] - d + 1
-    index = np.zeros((len(codes), n), dtype=np.int64)
-    for t in range(d):
-        index *= size
-        index += codes[:, t : t + n]
-    return index
-
-
-def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Codes (n, d) of the words of d letters with these numbers."""
-    return index[:, None] // size ** np.arange(d)[::-1] % size
-
-
-def known_runs(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """Stretches without unknown letters, grouped by place: rows, offset, their codes."""
-    edge = np.diff(np.pad(codes < size, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, start = np.nonzero(edge == 1)
-    stop = np.nonzero(edge == -1)[1]
-    order = np.lexsort([stop, start])
-    last = np.flatnonzero(np.diff(start[order]) | np.diff(stop[order])) + 1
-    for group in np.split(order, last):
-        if group.size:
-            first, end = int(start[group[0]]), int(stop[group[0]])
-            yield row[group], first, codes[row[group], first:end]

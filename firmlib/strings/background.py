@@ -16,7 +16,8 @@ from firmlib._checks import (
     check_number,
     check_probability,
 )
-from firmlib.strings.alphabet import DNA, Alphabet, encode, known_runs, letters, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.strings.words import known_runs, letters, windows
 
 __all__ = ["Background"]
 

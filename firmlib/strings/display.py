@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from firmlib.strings.alphabet import DNA, Alphabet, index_word
+from firmlib.strings.alphabet import DNA, Alphabet
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions
 from firmlib.strings.poim import max_by_length
 from firmlib.strings.search import Motif
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import index_word
 
 # isort: split
 # After firmlib.display, which says how to get matplotlib.
@@ -45,7 +46,6 @@ def plot_importance_along(
     importance, motif, background, scale
         As in `importance_along`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def wds_kernel(
     alphabet: Alphabet = DNA,
     unknown: str = "error",
 ) -> np.ndarray:
-    """Weighted degree kernel with shifts: how many words two sequences share, and where.
+    """Weighted degree kernel with shifts (n, m): how many words two sequences share, and where.
 
     With x[i:i+d] the word of length d at position i,
 
@@ -39,9 +39,9 @@ def wds_kernel(
                   + sum_{s=1..S} delta_s ( I(x[i+s:i+s+d] = y[i:i+d])
                                          + I(x[i:i+d] = y[i+s:i+s+d]) ) ),
 
-    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase") or
-    1 / (2 s) as in the Shogun toolbox ("shogun"). Both are positive semi-definite, because
-    1 + sum_s 2 delta_s cos(s t) is never negative (Rogosinski and Szegő; Young).
+    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase": Rätsch,
+    Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) as in Shogun ("shogun").
+    Both are positive semi-definite: 1 + sum_s 2 delta_s cos(s t) is never negative.
 
     Parameters
     ----------
@@ -61,15 +61,6 @@ def wds_kernel(
     alphabet : Alphabet, default DNA
     unknown : {"error", "average"}, default "error"
         "average" allows ambiguous letters, which here match nothing.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    References
-    ----------
-    G. Rätsch, S. Sonnenburg, B. Schölkopf. RASE: recognition of alternatively spliced exons in
-    C. elegans. Bioinformatics 21 (Suppl. 1), 2005.
 
     Examples
     --------

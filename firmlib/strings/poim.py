@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array, check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
-from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.sweep import messages, sweep, total
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import windows
 
 __all__ = ["max_by_length", "motif_rank", "poim"]
 
@@ -37,8 +38,8 @@ def poim(
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
-    exactly, whether k is shorter or longer than the words that carry weight or the background's
-    contexts. The time is linear in the size of the weights and of the result.
+    exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
+    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008).
 
     Parameters
     ----------
@@ -62,11 +63,6 @@ def poim(
     ndarray of shape (L - k + 1, a**k), with a letters
         For DNA, columns in the order AA..A, AA..C, ..., TT..T. The mean of Q' at a position,
         weighted with p, is 0. Words that are impossible (p = 0) have importance 0.
-
-    References
-    ----------
-    A. Zien, S. Sonnenburg, P. Philips, G. Rätsch. POIMs: positional oligomer importance matrices.
-    Bioinformatics 24(13), 2008.
 
     Examples
     --------

@@ -70,18 +70,12 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        s(x) > 0 stands for the second.
-    support_, support_vectors_ : ndarrays of shape (n_support,) and (n_support, L)
-        Which sequences have alpha_i != 0, and their codes.
-    dual_coef_, intercept_ : ndarray of shape (n_support,) and float
-        alpha_i and b.
-    kernel_ : dict
-        The arguments of `wds_kernel` that the model was fitted with.
     weights_ : PositionalWeights
         The model unfolded, computed when first needed.
-    n_iter_, n_features_in_ : int
-        Steps taken; length of the sequences.
+    classes_, support_, support_vectors_, dual_coef_, intercept_, n_iter_, n_features_in_
+        As in scikit-learn; s(x) > 0 stands for the second class.
+    kernel_ : dict
+        The arguments of `wds_kernel` that the model was fitted with.
 
     Examples
     --------

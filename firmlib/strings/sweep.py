@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.utils import gen_batches
 
-from firmlib.strings.alphabet import windows
 from firmlib.strings.background import Background
+from firmlib.strings.words import windows
 
 if TYPE_CHECKING:
     from firmlib.strings.weights import PositionalWeights

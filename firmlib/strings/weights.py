@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
-from firmlib.strings.alphabet import DNA, Alphabet, encode, known_runs, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
 from firmlib.strings.sweep import expected_score
+from firmlib.strings.words import known_runs, windows
 
 __all__ = ["PositionalWeights"]
 
@@ -42,15 +43,11 @@ class PositionalWeights:
 
     Attributes
     ----------
-    length, degree : int
-        Of the sequences, L, and of the longest words.
-    intercept : float
-        b.
-    tables : dict
-        w for short words, ``{d: ndarray of shape (L - d + 1, a**d)}``, none longer than `split`.
-    pieces : list of Pieces
-        w for longer words, to be smeared along the positions with the factors `smear`.
-    alphabet : Alphabet
+    length, degree, intercept, alphabet
+        L, the length of the longest words, b, and the letters.
+    tables, pieces : dict and list
+        w for words of up to `split` letters, ``{d: ndarray of shape (L - d + 1, a**d)}``, and for
+        longer words, to be smeared along the positions with the factors `smear`.
     reverse_complement : bool
         Whether both strands have one score, so that a motif is named on one of them.
     positional : bool
