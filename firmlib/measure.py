@@ -167,7 +167,7 @@ def firm(
     found = resolve(features, table)
     names = check_names([f.name for f in found], feature_names)
     if known:
-        estimate, sources = joint.adds_to(found, table, sample, known)
+        estimate, sources = joint.adds_to(found, table, sample, known, missing)
     else:
         single = [f for f in found if not isinstance(f, Group)]
         estimate, sources = scan(
@@ -180,7 +180,7 @@ def firm(
             every=features is None,
         )
         if len(single) < len(found):
-            estimate, sources = joint.with_groups(found, table, sample, estimate, sources)
+            estimate, sources = joint.with_groups(found, table, sample, estimate, sources, missing)
     return result_of(estimate, sources, names, sample, response, known, confidence_level)
 
 

@@ -1,105 +1,99 @@
-"""Cells: the variance of E[s | cell] from sums over (fold, cell), with its test and psi.
+"""Cells: how much of Var(s) they explain beyond coarser partitions, from sums over (fold, cell).
 
-W, S, WW, SS are the sums of w, w r, w^2 and (w r)^2 over the rows (or units) of a cell. With
-p = W / sum W and m = S / W, e = (SS - m^2 WW) / (W^2 - WW) estimates Var(m), and sum p (m^2 - e)
-estimates E[E[s | cell]^2] without bias. A contrast of partitions is a difference of such sums.
+V = sum_k c_k sum_b T_b over partitions k and their bins b, with T = p (m^2 - e) as in
+`firmlib.estimation.variance`; c = 1 for the cells, -1 for each coarser partition, and all rows as
+one bin have the c that makes the sum 0.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
+from firmlib.estimation.sums import parts, tally
+from firmlib.estimation.variance import TINY, Bins, left_out, pooled
 
-TINY = 1e-300
-
-
-class Moments(NamedTuple):
-    """Over cells: the share p, the mean m, its variance e (0 if `exact`), the number n of rows."""
-
-    p: np.ndarray
-    m: np.ndarray
-    e: np.ndarray
-    n: np.ndarray
-
-    @classmethod
-    def of(cls, sums: np.ndarray, exact: bool) -> Moments:
-        """Find them from sums (4, ..., cells); a cell of one row has the pooled noise."""
-        W, S, WW, SS = sums
-        m, pairs, n = S / np.maximum(W, TINY), W**2 - WW, W**2 / np.maximum(WW, TINY)
-        lone = pairs <= 1e-9 * W**2
-        e = np.where(lone, 0.0, np.maximum(SS - m**2 * WW, 0.0) / np.where(lone, 1.0, pairs))
-        free = np.where(lone, 0.0, n - 1)
-        pooled = (free * e * n).sum(axis=-1) / np.maximum(free.sum(axis=-1), TINY)
-        e = (1 - exact) * np.where(lone, (W > 0) * pooled[..., None], e)
-        return cls(W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), m, e, n)
+_CENTRE = np.zeros((1, 1))
 
 
 def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
-    """Return the sums W, S, WW, SS of scores r over (fold, one feature, cell)."""
-    index, w, wr = rows.fold * size + cell, rows.w, rows.w * r
-    if rows.unit is not None:
-        key = rows.unit.astype(np.int64) * size + cell
-        _, first, of = np.unique(key, return_index=True, return_inverse=True)
-        index, w, wr = index[first], np.bincount(of, w), np.bincount(of, wr)
-    W, S, SS = (np.bincount(index, a, rows.G * size) for a in (w, wr, wr * wr))
-    alike = rows.unit is None and not rows.weighted
-    WW = W if alike else np.bincount(index, w * w, rows.G * size)
-    return np.array([W, S, WW, SS]).reshape(4, rows.G, 1, size)
+    """Return the sums (3 or 5, G, 1, size) of centred scores r."""
+    sums = np.zeros((5 if rows.weighted else 3, rows.G, size))
+    tally(sums, cell, parts(r, rows.w if rows.weighted else None), rows.fold * size)
+    return sums[:, :, None]
 
 
-def contrast(
-    fine: np.ndarray, *coarse: np.ndarray, exact: bool = False, folds: bool = True
-) -> Estimate:
-    """Measure what cells show beyond coarse partitions, from sums (4, G, m, cells) of m features.
-
-    A coarse partition is a matrix (cells, its cells) of 0 and 1. All rows as one cell get the
-    weight with which the weights of all partitions add up to 0. `exact`: rows are the population.
-    Without `folds`, psi is left out, which takes most of the time.
-    """
-    ways: list[tuple[int, np.ndarray | None]] = [(1, None), *((-1, one) for one in coarse)]
-    if len(coarse) != 1:
-        ways.append((len(coarse) - 1, np.ones((fine.shape[-1], 1))))
-
-    def V(sums: np.ndarray) -> np.ndarray:
-        found = [(k, Moments.of(_merged(sums, way), exact)) for k, way in ways]
-        return np.sum([k * (c.p * (c.m**2 - c.e)).sum(axis=-1) for k, c in found], axis=0)
-
-    pooled, G = fine.sum(axis=1), fine.shape[1]
-    p, _m, e, n = cells = Moments.of(pooled, exact)
-    if exact:
-        nothing = np.zeros((G, len(p)))
-        return Estimate(V(pooled), nothing[:3], np.full(len(p), np.nan), nothing)
-    left = V(pooled[:, None] - fine) if folds else np.zeros((G, len(p)))
-    psi = (left.mean(axis=0) - left) * np.sqrt((G - 1) / G)
-    rest = 2 * (p**2 * e**2 * np.maximum(n - 1, 0) / (n + 1)).sum(axis=-1)
-    noise = np.array([rest, rest, 4 * (p**2 * e).sum(axis=-1)])
-    return Estimate(V(pooled), noise, _test(cells, ways), psi)
+def nothing(rows: Rows) -> Estimate:
+    """Return the estimate of a feature that explains nothing."""
+    pvalue = np.full(1, np.nan if rows.population else 1.0)
+    return Estimate(np.zeros(1), np.zeros((3, 1)), pvalue, np.zeros((rows.G, 1)))
 
 
-def _merged(a: np.ndarray, way: np.ndarray | None) -> np.ndarray:
-    """Add up over the cells of a coarse partition, as one matrix product."""
-    return a if way is None else (a.reshape(-1, len(way)) @ way).reshape(*a.shape[:-1], -1)
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Sums (3 or 5, G, 1, cells); coarser partitions as matrices (cells, bins) of 0 and 1."""
 
+    rows: Rows
+    sums: np.ndarray
+    coarse: tuple[np.ndarray, ...]
 
-def _test(cells: Moments, ways: list[tuple[int, np.ndarray | None]]) -> np.ndarray:
-    """Return the p-value of no effect: F = signal / noise, after Brown and Forsythe (1974).
+    @cached_property
+    def partitions(self) -> list[tuple[int, np.ndarray, np.ndarray, Bins]]:
+        """Of each partition c, its matrix, its sums and its bins."""
+        size, k = self.sums.shape[-1], len(self.coarse)
+        ways = [(1, np.eye(size)), *((-1, way) for way in self.coarse)]
+        ways += [(k - 1, np.ones((size, 1)))] if k != 1 else []
+        sums = [self.sums, *(self.sums @ way for _, way in ways[1:])]
+        bins = [Bins.of(pooled(a, _CENTRE, self.rows.unit is not None)) for a in sums]
+        return [(*way, a, b) for way, a, b in zip(ways, sums, bins, strict=True)]
 
-    A cell of a coarse partition has the noise of the fine cells in it.
-    """
-    p, m, e, n = cells
-    signal = noise = square = 0.0
-    for k, way in ways:
-        P, S, N = (_merged(a, way) for a in (p, p * m, p**2 * e))
-        P = np.maximum(P, TINY)
-        signal, noise = signal + k * (S**2 / P).sum(axis=-1), noise + k * (N / P).sum(axis=-1)
-        square = square + k * ((N / P) ** 2).sum(axis=-1)
-    inner = ((p * e) ** 2 / np.maximum(n - 1, 1)).sum(axis=-1)
-    free, ratio = np.maximum(noise, 0) ** 2, np.maximum(signal, 0) / np.maximum(noise, TINY)
-    found = special.fdtrc(free / np.maximum(square, TINY), free / np.maximum(inner, TINY), ratio)
-    real = (noise <= 1e-15 * np.abs(signal)) & (signal > 0)  # where there is no noise
-    return np.where(real, 0.0, np.where(np.isnan(found) | (noise <= 0), 1.0, found))
+    @cached_property
+    def V(self) -> np.ndarray:
+        """The estimate (1,); the variance itself if the rows are the population."""
+        whole = self.rows.population
+        return sum(
+            c * (b.p * b.m**2 if whole else b.T).sum(axis=-1) for c, _, _, b in self.partitions
+        )
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """V with its uncertainty; that takes most of the time."""
+        units, weight = self.rows.unit is not None, self.sums[0].sum(axis=-1)
+        without = sum(c * left_out(a, _CENTRE, b, units) for c, _, a, b in self.partitions)
+        return Estimate.of_folds(self.V, without, weight / weight.sum(), self.noise, self.pvalue)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """What `Estimate` has as noise, of the cells."""
+        cells = self.partitions[0][-1]
+        rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
+        return np.array(
+            [rest, jackknifed - rest, 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)]
+        )
+
+    @cached_property
+    def pvalue(self) -> np.ndarray:
+        """Of V = 0: F = signal / noise, after Brown and Forsythe (1974).
+
+        A bin of a coarser partition has the noise of the cells in it.
+        """
+        p, m, e, n = self.partitions[0][-1][:4]
+        e = np.maximum(e, 0)
+        signal = noise = square = 0.0
+        for c, way, _, _ in self.partitions:
+            P, S, N = (a @ way for a in (p, p * m, p**2 * e))
+            P = np.maximum(P, TINY)
+            signal, noise = signal + c * (S**2 / P).sum(), noise + c * (N / P).sum()
+            square += c * ((N / P) ** 2).sum()
+        inner = ((p * e) ** 2 / np.maximum(n - 1, 1)).sum()
+        if signal <= 0 or noise <= 1e-15 * signal:
+            return np.array([0.0 if signal > TINY and noise <= 1e-15 * signal else 1.0])
+        found = special.fdtrc(
+            noise**2 / max(square, TINY), noise**2 / max(inner, TINY), signal / noise
+        )
+        return np.array([np.nan_to_num(found, nan=1.0)])

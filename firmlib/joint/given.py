@@ -5,7 +5,7 @@ With e_A = r - E[r | x_A], learnt from other rows (`firmlib.joint.learning`),
     group   Var(E[s | F])                     = mean of r^2 - e_F^2
     given   Var(E[s | F, g]) - Var(E[s | g])  = mean of e_g^2 - e_{F,g}^2
 
-where all columns have few levels, both come from cells instead.
+Where all columns have few levels, and in a population, both come from cells instead.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ from scipy import special
 
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.joint.cells import TINY, contrast, sum_up
-from firmlib.joint.learning import design, steps, unseen
-from firmlib.tables.columns import Column
+from firmlib.estimation.sums import Source
+from firmlib.estimation.variance import TINY
+from firmlib.features.builders import Feature
+from firmlib.features.reading import Group
+from firmlib.joint.cells import Cells, nothing, sum_up
+from firmlib.joint.learning import design, unseen
+from firmlib.tables.columns import Column, check_present
+from firmlib.tables.table import Table
 
 MIN_ROWS, FEW_ROWS = 100, 1000
-ROWS_PER_CELL = 10
-STILL_LEARNING = 0.05  # a gain to mention
-MOST_CELLS = 1000
+ROWS_PER_CELL, MOST_CELLS = 10, 1000
 FEW_LEVELS = 12  # of a column of numbers in cells
+ALONE = 0.9  # share of rows with a level of their own at which a nominal column tells nothing
+STILL_LEARNING = 0.05  # a gain to mention
 BOLD = np.sqrt(2)  # under no effect rows of two folds err together: each is in the other's model
 
 
@@ -44,14 +49,62 @@ class Learned(Estimate):
         return (f"with twice the rows, V would still grow for {', '.join(some)}",) if some else ()
 
 
-def group(
-    rows: Rows,
-    columns: Sequence[Sequence[Column]],
-    names: Sequence[str] | None = None,
-    progress: bool = False,
-) -> Learned:
+def with_groups(
+    found: Sequence[Feature | Group],
+    table: Table,
+    sample: Rows,
+    estimate: Estimate,
+    sources: Sequence[Source],
+    missing: str = "level",
+) -> tuple[Learned, list[Source]]:
+    """Return estimates of single features and of groups of columns in the order of `found`."""
+    groups = [f for f in found if isinstance(f, Group)]
+    columns = [_columns(f, table, sample, missing) for f in groups]
+    joined = given(sample, columns, [], [f.name for f in groups], missing)
+    both = Estimate.concatenate([estimate, joined])
+    order = np.argsort(np.argsort([isinstance(f, Group) for f in found], kind="stable"))
+    gain = np.append(np.zeros(len(sources)), joined.gain)[order]
+    every = [*sources, *(Source("group", _mark(c)) for c in columns)]
+    return Learned(**vars(both.taken(order)), gain=gain), [every[i] for i in order]
+
+
+def adds_to(
+    found: Sequence[Feature | Group],
+    table: Table,
+    sample: Rows,
+    known: tuple[str, ...],
+    missing: str = "level",
+) -> tuple[Learned, list[Source]]:
+    """Return what features add to the columns that are known."""
+    for f in found:
+        if f.name in known:
+            raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
+    columns = [_columns(f, table, sample, missing) for f in found]
+    g = _columns(Group(known), table, sample, missing)
+    kinds = ["group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns)]
+    sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
+    return given(sample, columns, g, [f.name for f in found], missing), sources
+
+
+def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> list[Column]:
+    """Return the columns of a feature in the rows that count."""
+    found = f.columns(table) if isinstance(f, Group) else [f.of(table)]
+    found = [column.take(sample.keep) for column in found]
+    found = [column._replace(values=column.dense(sample.n), rows=None) for column in found]
+    for column in found if missing == "raise" else ():
+        check_present(f"feature {f.name!r}", column.values)
+    return found
+
+
+def _mark(columns: Sequence[Column]) -> float:
+    """Return a number that is the same for the same columns of the same rows."""
+    place = np.sin(1.0 + np.arange(len(columns[0].values)))
+    return float(sum(np.nan_to_num(c.values) @ place for c in columns))
+
+
+def group(rows: Rows, columns: Sequence[Sequence[Column]]) -> Learned:
     """Estimate Var(E[s | F]) for each group F of columns."""
-    return given(rows, columns, [], names, progress)
+    return given(rows, columns, [])
 
 
 def given(
@@ -59,66 +112,94 @@ def given(
     columns: Sequence[Sequence[Column]],
     known: Sequence[Column],
     names: Sequence[str] | None = None,
-    progress: bool = False,
+    missing: str = "level",
 ) -> Learned:
     """Estimate Var(E[s | F, known]) - Var(E[s | known]) for each F in `columns`.
 
-    A constant feature, and one that equals a known column, adds 0. A warning names those that
-    duplicate a known column, and says if there are too few rows to learn from.
+    With missing="drop", each F uses the rows in which it and the known columns are there. Warnings
+    name what cannot add anything, and say if there are too few rows to learn from.
     """
-    names = [f"feature {i}" for i in range(len(columns))] if names is None else names
-    found, known_left = [], {}
-    duplicates = [all(any(_same(rows.n, f, g) for g in known) for f in F) for F in columns]
-    if any(duplicates):
-        some = ", ".join(repr(name) for name, same in zip(names, duplicates, strict=True) if same)
-        warnings.warn(f"{some}: the same as a given column, so it adds 0", stacklevel=3)
-    for F, same in steps(list(zip(columns, duplicates, strict=True)), progress, "features"):
-        if same or not rows.r.any() or not design(F, rows.n).size:
-            found.append((_nothing(rows), 0.0))
+    found, memory, silent = [], {}, {}
+    for i, F in enumerate(columns):
+        there = np.ones(rows.n, bool)
+        if missing == "drop":
+            there = ~np.isnan([c.values for c in [*F, *known]]).any(axis=0)
+        some = rows if there.all() else _taken(rows, there)
+        f, g = ([c.take(there) for c in part] for part in (F, known))
+        if why := "" if rows.population else _silence(f, g):
+            silent.setdefault(why, []).append(repr(names[i] if names else i))
+        if why or not some.n or not np.ptp(some.s):
+            found.append((nothing(rows), 0.0))
         else:
-            found.append(_cells(rows, F, known) or _learned(rows, F, known, known_left))
-    if known_left and rows.n < FEW_ROWS:
+            left = memory.setdefault(there.tobytes(), {})
+            found.append(_of_cells(some, f, g) or _of_models(some, f, g, left))
+    if silent:
+        said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
+        warnings.warn(f"importance 0 for {said}", stacklevel=4)
+    if any(memory.values()) and rows.n < FEW_ROWS:
         warnings.warn(
             f"{rows.n} rows are few to learn E[s | several columns] from, so importances may be "
             f"too small; expected at least {FEW_ROWS} rows",
-            stacklevel=3,
+            stacklevel=4,
         )
     whole = Estimate.concatenate([one for one, _ in found])
-    gain = np.array([gain for _, gain in found])
-    return Learned(whole.V, whole.noise, whole.pvalue, whole.psi, gain)
+    return Learned(**vars(whole), gain=np.array([gain for _, gain in found]))
 
 
-def _nothing(rows: Rows) -> Estimate:
-    """Return the estimate of a feature that can add nothing."""
-    return Estimate(np.zeros(1), np.zeros((3, 1)), np.ones(1), np.zeros((rows.G, 1)))
+def _taken(rows: Rows, there: np.ndarray) -> Rows:
+    """Return some of the rows."""
+    w, unit = rows.w[there], None if rows.unit is None else rows.unit[there]
+    w = w / w.mean() if len(w) else w
+    return replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
 
 
-def _same(n: int, f: Column, g: Column) -> bool:
-    """Whether two columns are the same up to their unit."""
-    a, b = design([f], n), design([g], n)
-    return a.shape == b.shape and a.size > 0 and min(np.ptp(a - b), np.ptp(a + b)) < 1e-9
+def _silence(F: Sequence[Column], known: Sequence[Column]) -> str:
+    """Return why columns cannot add anything, or an empty string."""
+
+    def same(f: Column, g: Column) -> bool:  # up to the unit
+        a, b = (design([c], len(c.values)) for c in (f, g))
+        return a.shape == b.shape and a.size > 0 and min(np.ptp(a - b), np.ptp(a + b)) < 1e-9
+
+    def tells(f: Column) -> bool:
+        count = np.unique(f.values, return_counts=True)[1]
+        alone = f.kind == "nominal" and (count == 1).sum() >= ALONE * len(f.values)
+        return len(count) > 1 and not alone
+
+    if not any(map(tells, F)):
+        return "constant, missing, or another level in nearly every row"
+    twins = all(any(same(f, g) for g in known) for f in F)
+    return "the same as a given column" if twins else ""
 
 
-def _cells(
+def _of_cells(
     rows: Rows, F: Sequence[Column], known: Sequence[Column]
 ) -> tuple[Estimate, float] | None:
     """Measure in cells; return None if columns have many values or cells few rows."""
-    code, coarse = np.zeros(rows.n, np.int64), np.zeros(rows.n, np.int64)
+    code = coarse = np.zeros(rows.n, np.intp)
+    few = True
     for place, column in enumerate([*known, *F]):
-        levels, index = np.unique(column.dense(rows.n), return_inverse=True)
-        if column.kind != "nominal" and len(levels) > FEW_LEVELS:
-            return None
+        levels, index = np.unique(column.values, return_inverse=True)
+        few &= column.kind == "nominal" or len(levels) <= FEW_LEVELS
         code = np.unique(code * len(levels) + index, return_inverse=True)[1]
         coarse = code if place < len(known) else coarse
-    size = code.max() + 1
-    if size > min(rows.n / ROWS_PER_CELL, MOST_CELLS):
+    if rows.population:
+        V = _explained(rows, code) - _explained(rows, coarse)
+        return replace(nothing(rows), V=np.array([V])), 0.0
+    size = int(code.max()) + 1
+    if not few or size > min(rows.n / ROWS_PER_CELL, MOST_CELLS):
         return None
     above = np.zeros((size, coarse.max() + 1))
     above[code, coarse] = 1.0
-    return contrast(sum_up(rows, rows.r, code, size), above), 0.0
+    return Cells(rows, sum_up(rows, rows.r, code, size), (above,)).estimate, 0.0
 
 
-def _learned(
+def _explained(rows: Rows, code: np.ndarray) -> float:
+    """Return sum p m^2 over levels."""
+    W, S = np.bincount(code, rows.w), np.bincount(code, rows.w * rows.r)
+    return float((S**2 / W).sum() / W.sum())
+
+
+def _of_models(
     rows: Rows, F: Sequence[Column], known: Sequence[Column], known_left: dict[int, np.ndarray]
 ) -> tuple[Estimate, float]:
     """Measure by models. `known_left` keeps what models of the known columns leave, by width.
@@ -142,7 +223,7 @@ def _learned(
     told = e_g[0] * unseen(rows, G, d - rows.w @ d / rows.w.sum(), width, False)[0]
     learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / rows.w.sum(), 0.0)
     V, error = _mean(rows, told)
-    pvalue = special.ndtr(-V / max(np.hypot(error, learning), 1e-300) / BOLD)
+    pvalue = special.ndtr(-V / max(np.hypot(error, learning), TINY) / BOLD)
     return _grown(rows, e_g**2 - e**2, pvalue)
 
 
@@ -156,8 +237,8 @@ def _grown(rows: Rows, value: np.ndarray, pvalue: float) -> tuple[Estimate, floa
     (V, error), (growth, its_error) = _mean(rows, value[0]), _mean(rows, step)
     clear = 2 * error < V and growth > 2 * its_error
     one = Estimate.of_rows(value[0] + clear * step, rows, pvalue=np.array([pvalue]))
-    J = (one.psi**2).sum(axis=0) + clear * growth**2
-    psi = one.psi * np.sqrt(J / np.maximum((one.psi**2).sum(axis=0), TINY))
+    J = one.J + clear * growth**2
+    psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
     # half of J is there without an effect; comparisons take off rest + 3/4 (extra - rest) = 0
     noise = np.array([J / 2, -J / 6, J / 2 / np.maximum(one.V, np.sqrt(J) + TINY)])
     gain = float(np.clip(growth / V, 0, 1)) if 2 * error < V else 0.0
@@ -167,4 +248,4 @@ def _grown(rows: Rows, value: np.ndarray, pvalue: float) -> tuple[Estimate, floa
 def _mean(rows: Rows, value: np.ndarray) -> tuple[float, float]:
     """Return the mean over rows and its error, by folds."""
     found = Estimate.of_rows(value, rows)
-    return float(found.V[0]), float(np.sqrt((found.psi**2).sum()))
+    return float(found.V[0]), float(np.sqrt(found.J[0]))

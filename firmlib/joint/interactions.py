@@ -11,49 +11,25 @@ It is 0 for every pair if the score is additive, whatever the correlations of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
+from firmlib.estimation.bins import ranks, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
+from firmlib.estimation.variance import cauchy, merged
 from firmlib.joint.additive import Unexplained, additive
-from firmlib.joint.cells import contrast, sum_up
-from firmlib.joint.learning import steps
+from firmlib.joint.cells import Cells, nothing, sum_up
 from firmlib.tables.columns import Column
 
 MOST_PAIRS = 20_000
 FINEST = 5  # 2**5 bins of a column
 
 
-class Axis:
-    """A column in bins of about equal weight, narrower at both ends; missing values last."""
-
-    def __init__(self, column: Column, w: np.ndarray, scale: int) -> None:
-        levels, index = np.unique(column.dense(len(w)), return_inverse=True)
-        self.missing = bool(np.isnan(levels[-1]))
-        self.nominal = column.kind == "nominal"
-        weight = np.bincount(index, w)[: len(levels) - self.missing]
-        bins = np.arange(len(weight))
-        if self.nominal:
-            bins = np.minimum(np.argsort(np.argsort(-weight, kind="stable")), 2**scale - 1)
-        elif len(weight) > 2**scale:
-            share = (np.cumsum(weight) - weight / 2) / weight.sum()
-            share = share / 2 + np.arcsin(np.sqrt(share)) / np.pi
-            bins = np.unique((share * 2**scale).astype(int), return_inverse=True)[1]
-        self.size = int(bins.max(initial=-1)) + 1 + self.missing
-        self.index = np.append(bins, [self.size - 1] * self.missing).astype(int)[index]
-
-    def pairs(self, size: int) -> np.ndarray:
-        """Return where pairs of neighbours begin among `size` bins; two bins stay as they are."""
-        known = size - self.missing
-        if self.nominal or known < 3:
-            return np.arange(size)
-        return np.append(np.arange(0, known, 2), [known] * self.missing).astype(int)
-
-
 def interactions(
-    rows: Rows, columns: Sequence[Column], names: Sequence[str], progress: bool = False
+    rows: Rows, columns: Sequence[Column], names: Sequence[str]
 ) -> tuple[Estimate, Unexplained]:
     """Estimate all pairs, in the order of `itertools.combinations`, and what is unexplained."""
     count = len(columns) * (len(columns) - 1) // 2
@@ -64,41 +40,65 @@ def interactions(
         )
     e, unexplained = additive(rows, columns)
     scale = FINEST if rows.population else int(np.clip(np.log2(rows.n) / 3 + 0.5, 2, FINEST))
-    axes = [Axis(column, rows.w, scale) for column in columns]
-    found = []
-    for a, b in steps(list(combinations(axes, 2)), progress, "pairs"):
-        sums = sum_up(rows, e, a.index * b.size + b.index, a.size * b.size)
-        found.append(_pair(sums.reshape(4, rows.G, a.size, b.size), a, b, rows.population))
+    axes = [(_slots(column, rows.w, 2**scale), column.kind == "nominal") for column in columns]
+    found = [_pair(rows, e, a, b, 2**scale + 1) for a, b in combinations(axes, 2)]
     return Estimate.concatenate(found), unexplained
 
 
-def _pair(sums: np.ndarray, a: Axis, b: Axis, exact: bool) -> Estimate:
-    """Return the estimate of a pair from sums (4, G, bins, bins).
+def _slots(column: Column, w: np.ndarray, Q: int) -> np.ndarray:
+    """Return which of Q slots each row is in: by level or by rank; slot Q has missing values."""
+    f, slot = column.dense(len(w)), np.full(len(w), Q)
+    known = ~np.isnan(f)
+    levels, index = np.unique(f[known], return_inverse=True)
+    weight = np.bincount(index, w[known])
+    if column.kind == "nominal":
+        place = np.minimum(np.argsort(np.argsort(-weight, kind="stable")), Q - 1)
+    elif len(levels) <= Q:
+        place = np.arange(len(levels)) * (Q // spacing(len(levels)))
+    else:
+        share = (np.cumsum(weight) - weight / 2) / weight.sum()
+        place = ranks(Q).searchsorted(share, side="right") - 1
+    slot[known] = place[index]
+    return slot
 
-    V comes from half as many bins as there are. The finer ones add what they have more, as far as
-    it stands out, and a third of that for a smooth effect within bins. The test combines all scales
-    but the finest by Cauchy's rule (Liu and Xie, 2020).
+
+def _pair(
+    rows: Rows, e: np.ndarray, a: tuple[np.ndarray, bool], b: tuple[np.ndarray, bool], size: int
+) -> Estimate:
+    """Return the estimate of a pair of columns, their slots and whether they are nominal.
+
+    V comes from half as many bins as there are slots. The finer ones add what they have more, as
+    far as it stands out, and a third of that for a smooth effect within bins. The test combines all
+    scales but the finest. Nominal levels are not merged.
     """
-    tables, scales = [], []
-    while True:
-        G, down, across = sums.shape[1:]
-        by_row, by_column = np.eye(down).repeat(across, axis=0), np.tile(np.eye(across), (down, 1))
-        tables.append((sums.reshape(4, G, 1, -1), by_row, by_column))
-        scales.append(contrast(*tables[-1], exact=exact, folds=len(scales) == 1))
-        starts = a.pairs(down), b.pairs(across)
-        if exact or (len(starts[0]), len(starts[1])) == (down, across):
+    if not np.ptp(a[0]) or not np.ptp(b[0]):
+        return nothing(rows)
+    sums = sum_up(rows, e, a[0] * size + b[0], size * size).reshape(-1, rows.G, size, size)
+    scales = [_cells(rows, sums)]
+    while not rows.population and max(sums.shape[2:]) > 3 and not (a[1] and b[1]):
+        down, across = sums.shape[2:]
+        coarse = sums if b[1] else merged(sums, max(across // 2, 2))
+        coarse = coarse if a[1] else merged(coarse.swapaxes(2, 3), max(down // 2, 2)).swapaxes(2, 3)
+        if coarse.shape == sums.shape:
             break
-        sums = np.add.reduceat(np.add.reduceat(sums, starts[0], axis=2), starts[1], axis=3)
-    if exact:
-        return scales[0]
-    fine, base = scales[0], scales[1] if len(scales) > 1 else contrast(*tables[0])
-    step = fine.V - base.V
-    if len(scales) > 1 and step > np.sqrt(fine.noise[0]) / 2:  # else it does not stand out
-        fine = contrast(*tables[0])
-    psi = fine.psi - base.psi
-    error = np.sqrt((psi**2).sum(axis=0))
-    gate = 4 / 3 * np.clip(step / np.where(error > 0, error, np.inf) - 1, 0, 1) * fine.psi.any()
-    noise = base.noise + np.outer([1, 0, 0], (gate * step / 4) ** 2)
-    tests = np.clip([one.pvalue for one in scales[1:] or scales], 1e-300, 0.99)
-    pvalue = np.arctan2(1, (1 / np.tan(np.pi * tests)).mean(axis=0)) / np.pi
-    return Estimate(base.V + gate * step, noise, pvalue, base.psi + gate * psi)
+        sums = coarse
+        scales.append(_cells(rows, sums))
+    if rows.population:
+        return replace(nothing(rows), V=scales[0].V)
+    fine, base = scales[0], scales[min(1, len(scales) - 1)]
+    step, found = fine.V - base.V, base.estimate
+    tests = np.array([one.pvalue for one in scales[1:] or scales])
+    gate, psi = np.zeros(1), found.psi
+    if step > np.sqrt(fine.noise[0]) / 2:  # else it does not stand out
+        psi = fine.estimate.psi - found.psi
+        error = np.sqrt((psi**2).sum(axis=0))
+        gate = 4 / 3 * np.clip(step / np.where(error > 0, error, np.inf) - 1, 0, 1)
+    noise = found.noise + np.outer([1, 0, 0], (gate * step / 4) ** 2)
+    return Estimate(base.V + gate * step, noise, cauchy(tests), found.psi + gate * psi)
+
+
+def _cells(rows: Rows, sums: np.ndarray) -> Cells:
+    """Return cells of sums (3 or 5, G, bins, bins)."""
+    down, across = sums.shape[2:]
+    by_row, by_column = np.eye(down).repeat(across, axis=0), np.tile(np.eye(across), (down, 1))
+    return Cells(rows, sums.reshape(-1, rows.G, 1, down * across), (by_row, by_column))
