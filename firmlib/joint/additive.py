@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.scores import Score, respond
@@ -26,62 +27,49 @@ ROWS_PER_KNOT = 20
 
 
 class Curve(NamedTuple):
-    """Rows between knots: `left` and `right` of each row, and how far it is along, `part`.
+    """Hat functions around the knots in the rows, B (n, knots), and the inverse of B'diag(w)B."""
 
-    `inverse` is that of the Gram matrix of the hat functions around the knots.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    part: np.ndarray
+    B: Any
     inverse: np.ndarray
 
     @classmethod
     def of(cls, column: Column, w: np.ndarray, most: int) -> Curve:
-        """Place at most `most` knots, or one on each nominal level."""
+        """Place at most `most` knots, or one on each nominal level, and one for missing values."""
         x = column.dense(len(w))
         known = ~np.isnan(x)
         knots, index = np.unique(x[known], return_inverse=True)
-        nominal = column.kind == "nominal"
-        if nominal:
-            rank = np.argsort(np.argsort(-np.bincount(index, w[known]), kind="stable"))
-            x = x.copy()
-            x[known] = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
-            knots = np.arange(min(len(knots), 5 * most + 1), dtype=float)
-        elif len(knots) > most:
-            knots = _knots(knots, np.bincount(index, w[known]), most)
-        size = len(knots)
-        left = np.full(len(x), size)
-        left[known] = np.clip(np.searchsorted(knots, x[known], side="right") - 1, 0, size - 1)
-        right = np.where((left < size - 1) & (not nominal), left + 1, left)
-        step = np.append(np.diff(knots), [1.0, 1.0])
-        part = np.where(right > left, (x - np.append(knots, 0.0)[left]) / step[left], 0.0)
-        diagonal = np.bincount(left, w * (1 - part) ** 2, size + 1)
-        gram = np.diag(diagonal + np.bincount(right, w * part**2, size + 1))
-        side = np.bincount(left, w * part * (1 - part), size + 1)[:-1]
-        gram += np.diag(side, 1) + np.diag(side, -1)
-        return cls(left, right, part, np.linalg.pinv(gram, rcond=1e-9, hermitian=True))
+        weight = np.bincount(index, w[known])
+        if column.kind == "nominal":
+            rank = np.argsort(np.argsort(-weight, kind="stable"))
+            left, part = np.minimum(rank[index], 5 * most), 0.0  # the rarest levels share a knot
+            size = min(len(knots), 5 * most + 1)
+        else:
+            if len(knots) > most:  # quantiles, more of them towards both ends
+                share = (np.cumsum(weight) - weight / 2) / weight.sum()
+                wanted = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
+                knots = knots[np.unique(share.searchsorted(wanted).clip(0, len(knots) - 1))]
+            size = len(knots)
+            left = knots.searchsorted(x[known], side="right").clip(1, max(size - 1, 1)) - 1
+            step = np.append(np.diff(knots), 1.0)
+            part = (x[known] - knots[left]) / step[left]
+        both = np.zeros((2, len(x)))
+        both[:, known], both[0, ~known] = [1 - part + 0 * left, part + 0 * left], 1.0
+        place = np.full(len(x), size)
+        place[known] = left
+        row = np.arange(len(x))
+        at = np.append(row, row), np.append(place, np.minimum(place + 1, size))
+        B = csr_array((both.ravel(), at), shape=(len(x), size + 1))
+        gram = (B.T @ (B * w[:, None])).toarray()
+        return cls(B, np.linalg.pinv(gram, rcond=1e-9, hermitian=True))
 
     @property
     def leverage(self) -> np.ndarray:
-        """How much of its own score each row (of weight 1) gets back, beyond the mean's."""
-        A, part, left, right = self.inverse, self.part, self.left, self.right
-        ends = (1 - part) ** 2 * A[left, left] + part**2 * A[right, right]
-        return ends + 2 * part * (1 - part) * A[left, right]
+        """How much of its own score each row (of weight 1) gets back."""
+        return (self.B * (self.B @ self.inverse)).sum(axis=1)
 
     def fit(self, we: np.ndarray) -> np.ndarray:
         """Return the curve that fits e best, in the rows."""
-        size, up = len(self.inverse), we * self.part
-        sums = np.bincount(self.left, we - up, size) + np.bincount(self.right, up, size)
-        values = self.inverse @ sums
-        return values[self.left] + self.part * (values[self.right] - values[self.left])
-
-
-def _knots(values: np.ndarray, w: np.ndarray, most: int) -> np.ndarray:
-    """Return weighted quantiles of sorted values, more of them towards both ends."""
-    share = (np.cumsum(w) - w / 2) / w.sum()
-    wanted = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
-    return values[np.unique(np.clip(np.searchsorted(share, wanted), 0, len(values) - 1))]
+        return self.B @ (self.inverse @ (self.B.T @ we))
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +89,7 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
     """Return what the best sum of curves leaves of the scores, as in rows left out; its share."""
     n, r, w = rows.n, rows.r, rows.w
     total = float(w @ r**2)
-    if total == 0:
+    if not np.ptp(rows.s):
         return r, Unexplained(0.0, 0.0)
     each = n / len(columns)  # rows to fit a curve to
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
@@ -148,11 +136,6 @@ def unexplained(
     ----------
     score, X, sample_weight, groups, categorical, response_method, target
         As for `firmlib.firm`.
-
-    Returns
-    -------
-    Unexplained
-        With the attributes `share` and `error`.
 
     Examples
     --------

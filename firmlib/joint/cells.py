@@ -1,14 +1,8 @@
-"""Cells: how much of Var(s) they explain beyond coarser partitions, from sums over (fold, cell).
-
-V = sum_k c_k sum_b T_b over partitions k and their bins b, with T = p (m^2 - e) as in
-`firmlib.estimation.variance`; c = 1 for the cells, -1 for each coarser partition, and all rows as
-one bin have the c that makes the sum 0.
-"""
+"""Cells: how much of Var(s) they explain beyond coarser partitions, from sums over (fold, cell)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -17,8 +11,6 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import parts, tally
 from firmlib.estimation.variance import TINY, Bins, left_out, pooled
-
-_CENTRE = np.zeros((1, 1))
 
 
 def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
@@ -34,66 +26,45 @@ def nothing(rows: Rows) -> Estimate:
     return Estimate(np.zeros(1), np.zeros((3, 1)), pvalue, np.zeros((rows.G, 1)))
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Sums (3 or 5, G, 1, cells); coarser partitions as matrices (cells, bins) of 0 and 1."""
+def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
+    """Return V = sum_k c_k sum_b T_b over partitions k and bins b, with T = p (m^2 - e).
 
-    rows: Rows
-    sums: np.ndarray
-    coarse: tuple[np.ndarray, ...]
+    c is 1 for the cells and -1 for each coarser partition, a matrix (cells, bins) of 0 and 1. All
+    rows as one bin have the c that makes the sum 0.
+    """
+    size, units, zero = sums.shape[-1], rows.unit is not None, np.zeros((1, 1))
+    ways = [(1, np.eye(size)), *((-1, way) for way in coarse)]
+    ways += [(len(coarse) - 1, np.ones((size, 1)))] if len(coarse) != 1 else []
+    V, without = np.zeros(1), np.zeros((rows.G, 1))
+    for c, way in ways:
+        part = sums if c == 1 and way.shape[1] == size else sums @ way
+        bins = Bins.of(pooled(part, zero, units))
+        if rows.population:
+            V += c * (bins.p * bins.m**2).sum()
+        else:
+            V += c * bins.T.sum()
+            without += c * left_out(part, zero, bins, units)
+    if rows.population:
+        return replace(nothing(rows), V=V)
+    cells, weight = Bins.of(pooled(sums, zero, units)), sums[0].sum(axis=-1)
+    rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
+    least = 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)
+    noise = np.array([rest, jackknifed - rest, least])
+    return Estimate.of_folds(V, without, weight / weight.sum(), noise, _test(cells, ways))
 
-    @cached_property
-    def partitions(self) -> list[tuple[int, np.ndarray, np.ndarray, Bins]]:
-        """Of each partition c, its matrix, its sums and its bins."""
-        size, k = self.sums.shape[-1], len(self.coarse)
-        ways = [(1, np.eye(size)), *((-1, way) for way in self.coarse)]
-        ways += [(k - 1, np.ones((size, 1)))] if k != 1 else []
-        sums = [self.sums, *(self.sums @ way for _, way in ways[1:])]
-        bins = [Bins.of(pooled(a, _CENTRE, self.rows.unit is not None)) for a in sums]
-        return [(*way, a, b) for way, a, b in zip(ways, sums, bins, strict=True)]
 
-    @cached_property
-    def V(self) -> np.ndarray:
-        """The estimate (1,); the variance itself if the rows are the population."""
-        whole = self.rows.population
-        return sum(
-            c * (b.p * b.m**2 if whole else b.T).sum(axis=-1) for c, _, _, b in self.partitions
-        )
+def _test(cells: Bins, ways: list[tuple[int, np.ndarray]]) -> np.ndarray:
+    """Return the p-value of V = 0: F = signal / noise, after Brown and Forsythe (1974).
 
-    @cached_property
-    def estimate(self) -> Estimate:
-        """V with its uncertainty; that takes most of the time."""
-        units, weight = self.rows.unit is not None, self.sums[0].sum(axis=-1)
-        without = sum(c * left_out(a, _CENTRE, b, units) for c, _, a, b in self.partitions)
-        return Estimate.of_folds(self.V, without, weight / weight.sum(), self.noise, self.pvalue)
-
-    @property
-    def noise(self) -> np.ndarray:
-        """What `Estimate` has as noise, of the cells."""
-        cells = self.partitions[0][-1]
-        rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
-        return np.array(
-            [rest, jackknifed - rest, 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)]
-        )
-
-    @cached_property
-    def pvalue(self) -> np.ndarray:
-        """Of V = 0: F = signal / noise, after Brown and Forsythe (1974).
-
-        A bin of a coarser partition has the noise of the cells in it.
-        """
-        p, m, e, n = self.partitions[0][-1][:4]
-        e = np.maximum(e, 0)
-        signal = noise = square = 0.0
-        for c, way, _, _ in self.partitions:
-            P, S, N = (a @ way for a in (p, p * m, p**2 * e))
-            P = np.maximum(P, TINY)
-            signal, noise = signal + c * (S**2 / P).sum(), noise + c * (N / P).sum()
-            square += c * ((N / P) ** 2).sum()
-        inner = ((p * e) ** 2 / np.maximum(n - 1, 1)).sum()
-        if signal <= 0 or noise <= 1e-15 * signal:
-            return np.array([0.0 if signal > TINY and noise <= 1e-15 * signal else 1.0])
-        found = special.fdtrc(
-            noise**2 / max(square, TINY), noise**2 / max(inner, TINY), signal / noise
-        )
-        return np.array([np.nan_to_num(found, nan=1.0)])
+    A bin of a coarser partition has the noise of the cells in it.
+    """
+    p, m, e, n = cells.p[0], cells.m[0], np.maximum(cells.e[0], 0), cells.n[0]
+    c = np.concatenate([np.full(way.shape[1], c) for c, way in ways])
+    P, S, N = np.array([p, p * m, p**2 * e]) @ np.hstack([way for _, way in ways])
+    P = np.maximum(P, TINY)
+    signal, noise, between = c @ (S**2 / P), c @ (N / P), c @ (N / P) ** 2
+    if signal <= TINY or noise <= 1e-15 * signal:  # no signal, or no noise
+        return np.array([float(signal <= TINY)])
+    within = ((p * e) ** 2 / np.maximum(n - 1, 1)).sum()
+    square = noise**2 / np.maximum([between, within], TINY)
+    return np.nan_to_num([special.fdtrc(*square, signal / noise)], nan=1.0)

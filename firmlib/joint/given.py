@@ -23,7 +23,7 @@ from firmlib.estimation.sums import Source
 from firmlib.estimation.variance import TINY
 from firmlib.features.builders import Feature
 from firmlib.features.reading import Group
-from firmlib.joint.cells import Cells, nothing, sum_up
+from firmlib.joint.cells import contrast, nothing, sum_up
 from firmlib.joint.learning import design, unseen
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table
@@ -81,8 +81,7 @@ def adds_to(
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
     columns = [_columns(f, table, sample, missing) for f in found]
     g = _columns(Group(known), table, sample, missing)
-    kinds = ["group" if isinstance(f, Group) else c[0].kind for f, c in zip(found, columns)]
-    sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
+    sources = [Source("group" if len(c) > 1 else c[0].kind, _mark(c)) for c in columns]
     return given(sample, columns, g, [f.name for f in found], missing), sources
 
 
@@ -190,7 +189,7 @@ def _of_cells(
         return None
     above = np.zeros((size, coarse.max() + 1))
     above[code, coarse] = 1.0
-    return Cells(rows, sum_up(rows, rows.r, code, size), (above,)).estimate, 0.0
+    return contrast(rows, sum_up(rows, rows.r, code, size), above), 0.0
 
 
 def _explained(rows: Rows, code: np.ndarray) -> float:

@@ -7,7 +7,7 @@ predicts the rest; a second one, fitted to half as many rows, shows how far lear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,6 @@ RIDGES = np.logspace(-3, 3, 7)
 Predict = Callable[[np.ndarray], np.ndarray]
 
 
-def steps(items: Iterable, progress: bool, what: str) -> Iterable:
-    """Show a bar if asked for and tqdm is installed."""
-    if not progress:
-        return items
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return items
-    return tqdm(items, desc=what)
-
-
 def design(columns: Sequence[Column], n: int) -> np.ndarray:
     """Return columns as numbers (n, k): indicators of nominal levels and of missing values."""
     parts: list[np.ndarray] = []
@@ -52,8 +41,7 @@ def design(columns: Sequence[Column], n: int) -> np.ndarray:
             f = np.where(missing, f[~missing].mean(), f)
             f = f / max(np.abs(f).max(), 1e-300)  # so that squares neither overflow nor vanish
             parts.append((f - f.mean()) / (f.std() or 1.0))
-        if missing.any():
-            parts.append(missing.astype(float))
+        parts.append(missing.astype(float))
     parts = [f for f in parts if np.ptp(f) > 0]
     return np.column_stack(parts) if parts else np.zeros((n, 0))
 
@@ -69,15 +57,15 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
     knots = [k for k in KNOTS if k * width <= rows.n / 4] or [4]
     products = 5 * width * (width + 1) <= rows.n
     part, half = rows.fold % PARTS, rows.fold // PARTS % 2 == 0
-    left = []
+    left, unit = [], r.std()  # trees round to single precision
     for used in [np.ones(rows.n, bool), half][: 1 + halves]:
         m = np.zeros((2, rows.n))
         with threadpool_limits(1):
             for k in range(PARTS):
                 seen, test = used & (part != k), part == k
                 if seen.any() and test.any():
-                    model = _learn(F[seen], r[seen], rows.w[seen], knots, products)
-                    m[:, test] = model(F[test])
+                    model = _learn(F[seen], r[seen] / unit, rows.w[seen], knots, products)
+                    m[:, test] = unit * model(F[test])
         share = rows.w @ ((r - m[0]) * m[1]) / max(rows.w @ m[1] ** 2, 1e-300)
         left.append(r - m[0] - np.clip(share, 0, 1) * m[1])
     return np.array(left)
@@ -86,37 +74,26 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
 def _learn(
     F: np.ndarray, r: np.ndarray, w: np.ndarray, knots: list[int], products: bool
 ) -> Predict:
-    """Return a model: its trend, and boosted trees on what the trend leaves."""
-    from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
+    """Return a model: its trend, and boosted trees on what the trend leaves.
 
-    trend = min((_trend(F, r, w, k, products) for k in knots), key=lambda found: found[0])[1]
+    The trend has the ridge and the number of knots that predict each row best from the others.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
+    from sklearn.linear_model import RidgeCV
+
+    every = [_terms(F, k, products) for k in knots]
+    ridges = [RidgeCV(RIDGES).fit(terms(F), r, sample_weight=w) for terms in every]
+    best = int(np.argmax([ridge.best_score_ for ridge in ridges]))
+    terms, ridge, room = every[best], ridges[best], 0.25 * np.ptp(r)
+    low, high = r.min() - room, r.max() + room  # it may not run away where rows are few
+
+    def trend(F: np.ndarray) -> np.ndarray:
+        return np.clip(ridge.predict(terms(F)), low, high)
+
     options: Any = {"early_stopping": False, "max_leaf_nodes": 15, "random_state": 0}
     trees: Any = HistGradientBoostingRegressor(max_iter=TREES, learning_rate=RATE, **options)
     trees.fit(F, r - trend(F), sample_weight=None if w.min() == w.max() else w)
     return lambda F: np.array([trend(F), trees.predict(F)])
-
-
-def _trend(
-    F: np.ndarray, r: np.ndarray, w: np.ndarray, knots: int, products: bool
-) -> tuple[float, Predict]:
-    """Ridge regression on splines and products, with the ridge that predicts each row best.
-
-    Row i is predicted from the others: its residual is divided by 1 - h_i, h the diagonal of the
-    smoother. Return also the mean square of these errors.
-    """
-    terms = _terms(F, knots, products)
-    Z, root = terms(F), np.sqrt(w)
-    centre, level = np.average(Z, axis=0, weights=w), np.average(r, weights=w)
-    A, b = root[:, None] * (Z - centre), root * (r - level)
-    squares, axes = np.linalg.eigh(A.T @ A)
-    A = A @ axes
-    shrink, slopes = 1 / (np.maximum(squares, 0) + RIDGES[:, None]), b @ A
-    fit, own = A @ (shrink * slopes).T, A**2 @ shrink.T + (w / w.sum())[:, None]
-    errors = (((b[:, None] - fit) / np.maximum(1 - own, 0.05)) ** 2).mean(axis=0)
-    slopes = axes @ (shrink[np.argmin(errors)] * slopes)
-    room = 0.25 * np.ptp(r)  # the trend may not run away where rows are few
-    low, high = r.min() - room, r.max() + room
-    return errors.min(), lambda F: np.clip(level + (terms(F) - centre) @ slopes, low, high)
 
 
 def _terms(F: np.ndarray, knots: int, products: bool) -> Predict:
@@ -124,12 +101,13 @@ def _terms(F: np.ndarray, knots: int, products: bool) -> Predict:
     from sklearn.preprocessing import SplineTransformer
 
     mean, sd = F.mean(axis=0), np.maximum(F.std(axis=0), 1e-300)
-    wavy = np.array([len(np.unique(x[:2000])) > WAVY for x in F.T])
-    ranks = np.quantile(F[:, wavy], np.linspace(0.005, 0.995, knots), axis=0)
+    ranks = np.quantile(F, np.linspace(0.005, 0.995, knots), axis=0)
     at = (ranks + np.linspace(ranks[0], ranks[-1], knots)) / 2  # between ranks and equal steps
-    wavy[wavy] = (np.diff(at, axis=0) > 0).all(axis=0)
-    at = at[:, (np.diff(at, axis=0) > 0).all(axis=0)]
-    splines: Any = SplineTransformer(3, knots=at, extrapolation="constant", include_bias=False)
+    many = np.array([len(np.unique(x[:2000])) > WAVY for x in F.T])
+    wavy = many & (np.diff(at, axis=0) > 0).all(axis=0)
+    splines: Any = SplineTransformer(
+        3, knots=at[:, wavy], extrapolation="constant", include_bias=False
+    )
     if wavy.any():
         splines.fit(F[:, wavy])
 

@@ -1,22 +1,35 @@
-"""All pairs of columns: interactions, and conjunctions and xors of columns with two values."""
+"""All pairs of columns: interactions, and conjunctions and xors of columns with two values.
+
+Interactions are measured on e, what the best sum of curves of all columns leaves of the score
+(`firmlib.joint.additive`), in cells of bins of both columns:
+
+    V = Var(E[e | x_j, x_k]) - Var(E[e | x_j]) - Var(E[e | x_k]).
+
+It is 0 for every pair if the score is additive, whatever the correlations of the columns.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
 
+from firmlib.estimation.bins import ranks, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import scan
 from firmlib.estimation.sums import parts as added
-from firmlib.estimation.variance import spread
+from firmlib.estimation.variance import cauchy, merged, spread
 from firmlib.features.reading import Pairs, _two_values
-from firmlib.joint.additive import Unexplained
-from firmlib.joint.interactions import interactions
+from firmlib.joint.additive import Unexplained, additive
+from firmlib.joint.cells import contrast, nothing, sum_up
 from firmlib.tables.checks import check_memory
+from firmlib.tables.columns import Column
 from firmlib.tables.table import Table
 
+_MOST_PAIRS = 20_000
+_FINEST = 5  # 2**5 bins of a column
 _BYTES = 2**26  # of sums that are looked at together
 
 
@@ -24,10 +37,14 @@ def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], 
     """Return the estimate of all pairs, their names and, of interactions, what is unexplained."""
     parts = pairs.parts(table)
     if pairs.kind == "interaction":
-        columns = [part.of(table).take(rows.keep) for part in parts]
-        names = [part.name for part in parts]
-        found, unexplained = interactions(rows, columns, names)
-        return found, [f"{a} × {b}" for a, b in combinations(names, 2)], unexplained
+        names = [f"{a.name} × {b.name}" for a, b in combinations(parts, 2)]
+        if len(names) > _MOST_PAIRS:
+            raise ValueError(
+                f"interactions of {len(parts)} columns are {len(names)} pairs; expected at most "
+                f"{_MOST_PAIRS}: name fewer columns, such as the most important ones"
+            )
+        found, unexplained = interactions(rows, [f.of(table).take(rows.keep) for f in parts])
+        return found, names, unexplained
     count = len(parts) * (len(parts) - 1) // 2 * (4 if pairs.kind == "conjunction" else 1)
     check_memory(f"{count} pairs of {len(parts)} columns", (rows.G, count))
     named = [_two_values(part, table) for part in parts]
@@ -47,13 +64,12 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
     With B (2 d, n) the indicators of both values of all columns, B diag(a) B' sums `a` over the
     rows where two columns have two values. These sums by fold are all that is needed.
     """
-    d = len(x)
+    d, weights = len(x), rows.w if rows.weighted else None
     B = np.stack([x == 0, x == 1], axis=1).reshape(2 * d, -1).astype(float)
-    each = added(rows.s - rows.centre, rows.w if rows.weighted else None)
+    each = added(rows.s - rows.centre, weights)
     terms = np.array([np.ones(rows.n) if a is None else a for a in each])
     folds = [np.flatnonzero(rows.fold == g) for g in range(rows.G)]
     total = np.array([terms[:, g].sum(axis=1) for g in folds]).T[:, :, None, None]
-    share = total[0, :, 0] / total[0].sum()
     step, found = max(1, _BYTES // (8 * len(terms) * rows.G * 4 * d)), []
     for start in range(0, d - 1, step):
         stop = min(start + step, d - 1)
@@ -62,13 +78,74 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
         both = both.reshape(len(terms), rows.G, stop - start, 2, d - start, 2).swapaxes(3, 4)
         j, k = np.triu_indices(stop - start, 1, d - start)
         cells = both[:, :, j, k].reshape(*both.shape[:2], -1, 4)  # values 00, 01, 10, 11
-        if kind == "conjunction":
-            cells = cells.reshape(*both.shape[:2], -1, 1)
-        else:
+        if kind == "xor":
             cells = cells[..., [0, 1]] + cells[..., [3, 2]]
+        cells = cells.reshape(*both.shape[:2], -1, 2 if kind == "xor" else 1)
         rest = total - cells.sum(axis=-1, keepdims=True)
         rest = np.where(rest[0] > 1e-9 * total[0], rest, 0.0)
         one = np.ones(cells.shape[2], int)
         V = spread(np.append(cells, rest, axis=-1), (one, one), False, False)
+        share = total[0, :, 0] / total[0].sum()
         found.append(Estimate.of_folds(V.V, V.without, share, V.noise, V.pvalue))
     return Estimate.concatenate(found)
+
+
+def interactions(rows: Rows, columns: Sequence[Column]) -> tuple[Estimate, Unexplained]:
+    """Estimate all pairs, in the order of `itertools.combinations`, and what is unexplained."""
+    e, unexplained = additive(rows, columns)
+    Q = 2 ** (_FINEST if rows.population else int(np.clip(np.log2(rows.n) / 3 + 0.5, 2, _FINEST)))
+    axes = [(_slots(column, rows.w, Q), column.kind == "nominal") for column in columns]
+    found = []
+    for (a, *nominal), (b, *other) in combinations(axes, 2):
+        sums = sum_up(rows, e, a * (Q + 1) + b, (Q + 1) ** 2).reshape(-1, rows.G, Q + 1, Q + 1)
+        one = _pair(rows, sums, *nominal, *other) if np.ptp(a) and np.ptp(b) else nothing(rows)
+        found.append(one)
+    return Estimate.concatenate(found), unexplained
+
+
+def _slots(column: Column, w: np.ndarray, Q: int) -> np.ndarray:
+    """Return which of Q slots each row is in: by level or by rank; slot Q has missing values."""
+    f, slot = column.dense(len(w)), np.full(len(w), Q)
+    known = ~np.isnan(f)
+    levels, index = np.unique(f[known], return_inverse=True)
+    weight = np.bincount(index, w[known])
+    if column.kind == "nominal":
+        place = np.minimum(np.argsort(np.argsort(-weight, kind="stable")), Q - 1)
+    elif len(levels) <= Q:
+        place = np.arange(len(levels)) * (Q // spacing(len(levels)))
+    else:
+        share = (np.cumsum(weight) - weight / 2) / weight.sum()
+        place = ranks(Q).searchsorted(share, side="right") - 1
+    slot[known] = place[index]
+    return slot
+
+
+def _pair(rows: Rows, sums: np.ndarray, *nominal: bool) -> Estimate:
+    """Return the estimate of a pair of columns from sums (3 or 5, G, slots + 1, slots + 1).
+
+    V comes from half as many bins as there are slots. The finer ones add what they have more, as
+    far as it stands out, and a third of that for a smooth effect within bins. The test combines all
+    scales but the finest. Levels of `nominal` columns are not merged.
+    """
+    scales, Q = [_cells(rows, sums)], sums.shape[-1] - 1
+    if rows.population:
+        return scales[0]
+    while Q > 2 and not all(nominal):
+        Q //= 2
+        for fixed in nominal[::-1]:
+            sums = (sums if fixed else merged(sums, Q)).swapaxes(2, 3)
+        scales.append(_cells(rows, sums))
+    fine, base = scales[0], scales[min(1, len(scales) - 1)]
+    step, psi = fine.V - base.V, fine.psi - base.psi
+    error = np.sqrt((psi**2).sum(axis=0))
+    gate = 4 / 3 * np.clip(step / np.where(error > 0, error, np.inf) - 1, 0, 1)
+    noise = base.noise + np.outer([1, 0, 0], (gate * step / 4) ** 2)
+    pvalue = cauchy(np.array([one.pvalue for one in scales[1:] or scales]))
+    return Estimate(base.V + gate * step, noise, pvalue, base.psi + gate * psi)
+
+
+def _cells(rows: Rows, sums: np.ndarray) -> Estimate:
+    """Measure what cells (3 or 5, G, bins, bins) show beyond their rows and columns."""
+    down, across = sums.shape[2:]
+    by_row, by_column = np.eye(down).repeat(across, axis=0), np.tile(np.eye(across), (down, 1))
+    return contrast(rows, sums.reshape(-1, rows.G, 1, down * across), by_row, by_column)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
-from firmlib.joint.rules import Rules
 from firmlib.measure import firm
 from firmlib.result import FirmResult
 from firmlib.scores import Score, respond
@@ -27,6 +26,12 @@ __all__ = ["SearchResult", "search"]
 _MOST = 10**10  # combinations of columns
 _SMALLEST = 200  # rows that are worth splitting
 _LEVELS = 32  # of a category that are looked at, the most frequent ones
+_BATCH = 256  # sets that are grown together
+_POOLS = 20, 200  # rules for each that is asked for, from which different ones are chosen
+_SECONDS, _SPEED = 60, 1e10  # how long a search may take, and additions in a second
+_ROUNDING = 1e-12
+
+Rule = tuple[int, ...]  # its conditions
 
 
 def search(
@@ -46,7 +51,6 @@ def search(
     target: Any = None,
     confidence_level: float = 0.95,
     random_state: int = 0,
-    progress: bool = False,
 ) -> SearchResult:
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
@@ -57,8 +61,8 @@ def search(
 
     Parameters
     ----------
-    score, X
-        As for `firmlib.firm`; at least 200 rows.
+    score, X, sample_weight, groups, categorical, response_method, target, confidence_level
+        As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
     order, n : int, default 2, 10
         The largest number of conditions in a rule; how many rules to return, if so many matter.
     columns : list of columns, default None
@@ -68,16 +72,8 @@ def search(
     distinct : float, default 0.8
         Rules whose indicator correlates more than this with that of a better one are left out. Of
         rules with the same columns and directions, only the one with the best thresholds is kept.
-    sample_weight, groups, categorical, response_method, target, confidence_level
-        As for `firmlib.firm`; rows of one unit stay in one half.
     random_state : int, default 0
         For the split.
-    progress : bool, default False
-        Whether to show a bar for each number of conditions (if tqdm is installed).
-
-    Returns
-    -------
-    SearchResult
 
     Examples
     --------
@@ -89,9 +85,8 @@ def search(
     feature
     x0 > 0.481 ∧ x2 ≤ -0.00029        0.34      0.35     0.15
     """
-    check_integer("order", order, 1)
-    check_integer("n", n, 1)
-    check_integer("cuts", cuts, 1)
+    for name, value in {"order": order, "n": n, "cuts": cuts}.items():
+        check_integer(name, value, 1)
     check_integer("min_rows", min_rows, 2)
     check_number("distinct", distinct, 0, 1, above=True)
     table = Table.of(X).with_categorical(categorical)
@@ -120,7 +115,7 @@ def search(
     seen = _half(rows.unit, rows.n, random_state)
     centre = np.average(rows.s[seen], weights=rows.w[seen])
     inner = Rules(holds[seen], _families(found), rows.s[seen] - centre, rows.w[seen], min_rows)
-    rules = inner.different(order, n, distinct, progress)
+    rules = inner.different(order, n, distinct)
     if not rules:
         raise ValueError(
             f"no rule of up to {order} conditions matters that holds in min_rows={min_rows} rows "
@@ -200,20 +195,18 @@ def _text(column: Column, t: float) -> str:
     if column.kind == "number":
         return f"{t:.17g}" if float(f"{t:.9g}") != t else f"{t:.9g}"
     shown = column.shown(np.array([t]))[0]
-    if column.kind not in ("date", "duration"):
-        return str(shown)
-    import pandas as pd
+    if column.kind in ("date", "duration"):
+        import pandas as pd
 
-    moment = pd.Timestamp(shown) if column.kind == "date" else pd.Timedelta(shown)
-    return str(moment).removesuffix(" 00:00:00")
+        shown = pd.Timestamp(shown) if column.kind == "date" else pd.Timedelta(shown)
+    return str(shown).removesuffix(" 00:00:00")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SearchResult(FirmResult):
-    """Rules found by `search`, with importances from rows that the search has not seen.
+    """Rules found by `search`: a `FirmResult` from rows that the search has not seen.
 
-    `searched` is Q of each rule where it was found, too large as the best of many; `covered` is the
-    share of all rows in which it holds. The rest is as in `FirmResult`.
+    `searched` is Q of each rule where it was found; `covered` the share of rows in which it holds.
     """
 
     searched: np.ndarray
@@ -224,3 +217,122 @@ class SearchResult(FirmResult):
         frame.insert(1, "searched", self.searched[order])
         frame.insert(2, "covered", self.covered[order])
         return frame
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Conditions and the rows they are searched in.
+
+    With r the centred scores and W the sum of the weights, the importance of a set A of rows is
+
+        Q(A) = |sum_A w r| / (W sqrt(p (1 - p))),   p = sum_A w / W   (eq. 10),
+
+    so two sums over A are enough, and those of many sets with each condition added are two matrix
+    products. With w r^2 summed as well, they bound what a subset of A can reach: by Cauchy and
+    Schwarz Q(A')^2 (1 - p') <= sum_A' w r^2 / W over the rows of one sign, and p' <= p. Sets that
+    cannot beat the worst rule kept are not grown.
+
+    holds (n, 2 m): rows that meet each condition; 2 i + 1 is the negation of 2 i.
+    family (2 m,): the same for thresholds of one column and direction.
+    r, w (n,): centred scores and weights. A rule must hold, and fail, in `min_rows` rows.
+    """
+
+    holds: np.ndarray
+    family: np.ndarray
+    r: np.ndarray
+    w: np.ndarray
+    min_rows: int
+
+    def where(self, rule: Rule) -> np.ndarray:
+        """Return which rows meet a rule."""
+        return np.asarray(self.holds[:, list(rule)].all(axis=1))
+
+    def importance(self, rule: Rule) -> float:
+        """Return Q of a rule."""
+        A = self.where(rule)
+        return float(self._Q(self.w[A].sum(), (self.w * self.r)[A].sum()))
+
+    def _Q(self, w: np.ndarray, wr: np.ndarray) -> np.ndarray:
+        both = w * (self.w.sum() - w)
+        some = both > _ROUNDING * self.w.sum() ** 2
+        return np.where(some, np.abs(wr) / np.sqrt(np.where(some, both, 1.0)), 0.0)
+
+    def best(self, order: int, n: int) -> list[Rule]:
+        """Return the best rule of each set of families, the `n` best of them, by falling Q."""
+        values, rules, worst = np.zeros(0), np.zeros((0, order), int), 0.0
+        sets, met = np.zeros((1, 0), int), self.holds[:, ::2].astype(float)
+        for depth in range(order):
+            self._check_work(len(sets), depth + 1)
+            grown, bounds = [np.zeros((0, depth + 1), int)], [np.zeros(0)]
+            for start in range(0, len(sets), _BATCH):
+                some = sets[start : start + _BATCH]
+                Q, bound = self._grow(some, met)
+                new = np.arange(len(self.family)) > some.max(axis=1, initial=-1)[:, None]
+                i, j = np.nonzero(new & (worst < Q))  # each set once
+                found = np.full((len(i), order), -1)
+                found[:, :depth], found[:, depth] = some[i], j
+                values, rules = np.append(values, Q[i, j]), np.vstack([rules, found])
+                ranked = np.argsort(-values, kind="stable")
+                families = np.sort(np.append(self.family, -1)[rules[ranked]], axis=1)
+                first = np.sort(np.unique(families, axis=0, return_index=True)[1])[:n]
+                values, rules = values[ranked[first]], rules[ranked[first]]
+                worst = values[-1] if len(values) == n else 0.0
+                i, j = np.nonzero(new & (worst < bound))
+                grown.append(np.column_stack([some[i], j]))
+                bounds.append(bound[i, j])
+            sets = np.vstack(grown)[np.concatenate(bounds) > worst]
+        return [tuple(int(i) for i in rule if i >= 0) for rule in rules]
+
+    def _grow(self, sets: np.ndarray, met: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q of sets with each condition added, and the bounds of what may follow."""
+        masks = self.holds[:, sets].all(axis=2).T.astype(float)
+        wr, n, W = self.w * self.r, len(self.w), self.w.sum()
+
+        def sums(a: np.ndarray) -> np.ndarray:  # over a condition, and over its negation
+            part = (masks * a) @ met
+            return np.stack([part, (masks @ a)[:, None] - part], axis=-1).reshape(len(masks), -1)
+
+        w, rows = sums(self.w), sums(np.ones(n))
+        enough = rows > self.min_rows - 0.5
+        Q = np.where(enough & (rows < n - self.min_rows + 0.5), self._Q(w, sums(wr)), 0.0)
+        up, down = (sums(wr * side(self.r, 0)) for side in (np.maximum, np.minimum))
+        squares = np.maximum(np.maximum(up, down), 0) / np.maximum(W - w, _ROUNDING * W)
+        return Q, np.where(enough, np.sqrt(squares) * (1 + 1e-9), 0.0)
+
+    def _check_work(self, sets: int, order: int) -> None:
+        n, m = self.holds.shape
+        seconds = sets * m / 2 * n * 4 / _SPEED
+        if seconds > _SECONDS:
+            raise ValueError(
+                f"{sets * m:.3g} rules of {order} conditions on {n} rows would take about "
+                f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, with "
+                f"fewer cuts, or up to order={order - 1}"
+            )
+
+    def different(self, order: int, n: int, distinct: float) -> list[Rule]:
+        """Return up to n rules that beat their parts, without those that nearly coincide."""
+        kept: list[Rule] = []
+        for pool in _POOLS:
+            rules, kept = self.best(order, pool * n), []
+            indicators = np.zeros((0, len(self.w)))
+            for rule in rules:
+                A, W = self.where(rule), self.w.sum()
+                p = self.w[A].sum() / W
+                z = (A - p) * np.sqrt(self.w / (W * p * (1 - p)))
+                apart = np.abs(indicators @ z).max(initial=0) <= distinct * (1 - 1e-9)
+                if len(kept) < n and apart and self._needed(rule, A, p):
+                    kept.append(rule)
+                    indicators = np.vstack([indicators, z])
+            if len(kept) == n or len(rules) < pool * n:
+                break
+        return kept
+
+    def _needed(self, rule: Rule, A: np.ndarray, p: float) -> bool:
+        """Whether a rule beats each rule that lacks one of its conditions by its standard error."""
+        noise = 0.0
+        for part in (A, ~A):
+            w, r = self.w[part], self.r[part]
+            noise += np.average((r - np.average(r, weights=w)) ** 2, weights=w) / len(w)
+        shorter = [rule[:i] + rule[i + 1 :] for i in range(len(rule))] if len(rule) > 1 else []
+        best = max(map(self.importance, shorter), default=0.0)
+        return self.importance(rule) > best + np.sqrt(noise * p * (1 - p))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.joint.learning import steps
 from firmlib.measure import firm
 from firmlib.tables.table import Table
 
@@ -40,19 +39,14 @@ def stability(
     ----------
     estimator : scikit-learn estimator
         Cloned for each fit.
-    X, y : table of shape (n, d), array of shape (n,)
-        If both are pandas objects, their indexes must agree.
-    features, **options
-        As for `firmlib.firm`.
+    X, y, features, groups, **options
+        As for `firmlib.firm`; y of shape (n,) is what the model learns.
     cv : int or scikit-learn splitter, default None
         Which rows to fit: the training parts of ``cv.split(X, y, groups)``, two or more. By
         default 20 random halves, whose models vary about as models of all rows vary with new data.
-    groups : array of shape (n,) or column, default None
-        As for `firm`. By default and with an integer `cv`, a unit is fitted as a whole or not.
-    standardize : bool, default False
-        Divide each fit's importances by the standard deviation of its scores.
-    progress : bool, default False
-        Whether to show a bar (if tqdm is installed).
+        By default and with an integer, a unit of `groups` is fitted as a whole or not.
+    standardize, progress : bool, default False
+        Divide each fit's importances by the standard deviation of its scores; show a bar.
 
     Returns
     -------
@@ -95,7 +89,11 @@ def stability(
     if len(parts) < 2:
         raise ValueError(f"cv={cv!r} makes {len(parts)} fits; expected at least 2")
     results = []
-    for train, _ in steps(parts, progress, "fits"):
+    if progress:
+        from tqdm.auto import tqdm
+
+        parts = tqdm(parts, desc="fits")
+    for train, _ in parts:
         model: Any = clone(estimator)
         model.fit(_safe_indexing(X, train), y[train])
         one = firm(model, X, features, groups=unit, **options)
