@@ -41,8 +41,8 @@ class Curve(NamedTuple):
         weight = np.bincount(index, w[known])
         if column.kind == "nominal":
             rank = np.argsort(np.argsort(-weight, kind="stable"))
-            left, part = np.minimum(rank[index], 5 * most), 0.0  # the rarest levels share a knot
-            size = min(len(knots), 5 * most + 1)
+            left = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
+            size, part = min(len(knots), 5 * most + 1), np.zeros(len(left))
         else:
             if len(knots) > most:  # quantiles, more of them towards both ends
                 share = (np.cumsum(weight) - weight / 2) / weight.sum()
@@ -52,20 +52,19 @@ class Curve(NamedTuple):
             left = knots.searchsorted(x[known], side="right").clip(1, max(size - 1, 1)) - 1
             step = np.append(np.diff(knots), 1.0)
             part = (x[known] - knots[left]) / step[left]
-        both = np.zeros((2, len(x)))
-        both[:, known], both[0, ~known] = [1 - part + 0 * left, part + 0 * left], 1.0
-        place = np.full(len(x), size)
-        place[known] = left
-        row = np.arange(len(x))
-        at = np.append(row, row), np.append(place, np.minimum(place + 1, size))
-        B = csr_array((both.ravel(), at), shape=(len(x), size + 1))
+        place, share = np.full(len(x), size), np.tile([1.0, 0.0], (len(x), 1))
+        place[known], share[known] = left, np.column_stack([1 - part, part])
+        at = np.column_stack([place, place + 1]).ravel(), np.arange(0, 2 * len(x) + 1, 2)
+        B = csr_array((share.ravel(), *at), shape=(len(x), size + 2))
         gram = (B.T @ (B * w[:, None])).toarray()
         return cls(B, np.linalg.pinv(gram, rcond=1e-9, hermitian=True))
 
     @property
     def leverage(self) -> np.ndarray:
         """How much of its own score each row (of weight 1) gets back."""
-        return (self.B * (self.B @ self.inverse)).sum(axis=1)
+        at, share = self.B.indices.reshape(-1, 2), self.B.data.reshape(-1, 2)
+        A = self.inverse[at[:, :, None], at[:, None]]
+        return np.einsum("na,nab,nb->n", share, A, share)
 
     def fit(self, we: np.ndarray) -> np.ndarray:
         """Return the curve that fits e best, in the rows."""
@@ -90,7 +89,7 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
     n, r, w = rows.n, rows.r, rows.w
     total = float(w @ r**2)
     if not np.ptp(rows.s):
-        return r, Unexplained(0.0, 0.0)
+        return np.zeros(n), Unexplained(0.0, 0.0)
     each = n / len(columns)  # rows to fit a curve to
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
     most = n if rows.population else most

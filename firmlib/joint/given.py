@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 from scipy import special
@@ -58,14 +59,12 @@ def with_groups(
     missing: str = "level",
 ) -> tuple[Learned, list[Source]]:
     """Return estimates of single features and of groups of columns in the order of `found`."""
-    groups = [f for f in found if isinstance(f, Group)]
-    columns = [_columns(f, table, sample, missing) for f in groups]
-    joined = given(sample, columns, [], [f.name for f in groups], missing)
-    both = Estimate.concatenate([estimate, joined])
-    order = np.argsort(np.argsort([isinstance(f, Group) for f in found], kind="stable"))
+    is_group = [isinstance(f, Group) for f in found]
+    joined, more = adds_to(list(compress(found, is_group)), table, sample, (), missing)
+    order = np.argsort(np.argsort(is_group, kind="stable"))
+    both = Estimate.concatenate([estimate, joined]).taken(order)
     gain = np.append(np.zeros(len(sources)), joined.gain)[order]
-    every = [*sources, *(Source("group", _mark(c)) for c in columns)]
-    return Learned(**vars(both.taken(order)), gain=gain), [every[i] for i in order]
+    return Learned(**vars(both), gain=gain), [[*sources, *more][i] for i in order]
 
 
 def adds_to(
@@ -81,7 +80,8 @@ def adds_to(
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
     columns = [_columns(f, table, sample, missing) for f in found]
     g = _columns(Group(known), table, sample, missing)
-    sources = [Source("group" if len(c) > 1 else c[0].kind, _mark(c)) for c in columns]
+    kinds = ["group" if isinstance(f, Group) else f.of(table).kind for f in found]
+    sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
     return given(sample, columns, g, [f.name for f in found], missing), sources
 
 
@@ -122,7 +122,7 @@ def given(
     for i, F in enumerate(columns):
         there = np.ones(rows.n, bool)
         if missing == "drop":
-            there = ~np.isnan([c.values for c in [*F, *known]]).any(axis=0)
+            there &= np.all([~np.isnan(c.values) for c in [*F, *known]], axis=0)
         some = rows if there.all() else _taken(rows, there)
         f, g = ([c.take(there) for c in part] for part in (F, known))
         if why := "" if rows.population else _silence(f, g):
@@ -209,7 +209,7 @@ def _of_models(
     counts as error.
     """
     if rows.n < MIN_ROWS:
-        raise ValueError(f"X has {rows.n} rows; expected at least {MIN_ROWS} for several columns")
+        raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
     X, G, r = design(F, rows.n), design(known, rows.n), rows.r
     width = X.shape[1] + G.shape[1]
     if width not in known_left:
@@ -221,30 +221,24 @@ def _of_models(
     d = e_g[0] - e[0]
     told = e_g[0] * unseen(rows, G, d - rows.w @ d / rows.w.sum(), width, False)[0]
     learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / rows.w.sum(), 0.0)
-    V, error = _mean(rows, told)
-    pvalue = special.ndtr(-V / max(np.hypot(error, learning), TINY) / BOLD)
+    effect = Estimate.of_rows(told, rows)
+    error = np.hypot(np.sqrt(effect.J), learning)
+    pvalue = special.ndtr(-effect.V / np.maximum(error, TINY) / BOLD)
     return _grown(rows, e_g**2 - e**2, pvalue)
 
 
-def _grown(rows: Rows, value: np.ndarray, pvalue: float) -> tuple[Estimate, float]:
+def _grown(rows: Rows, value: np.ndarray, pvalue: np.ndarray) -> tuple[Estimate, float]:
     """Return the estimate from what each row adds, with all rows and with half of them; its gain.
 
     An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
     growth goes into the error as well.
     """
-    step = value[0] - value[1]
-    (V, error), (growth, its_error) = _mean(rows, value[0]), _mean(rows, step)
-    clear = 2 * error < V and growth > 2 * its_error
-    one = Estimate.of_rows(value[0] + clear * step, rows, pvalue=np.array([pvalue]))
+    both = Estimate.of_rows(np.column_stack([value[0], value[0] - value[1]]), rows)
+    (V, growth), (real, grew) = both.V, 2 * np.sqrt(both.J) < both.V
+    clear = real and grew
+    one = Estimate.of_rows(value[0] + clear * (value[0] - value[1]), rows, pvalue=pvalue)
     J = one.J + clear * growth**2
     psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
     # half of J is there without an effect; comparisons take off rest + 3/4 (extra - rest) = 0
     noise = np.array([J / 2, -J / 6, J / 2 / np.maximum(one.V, np.sqrt(J) + TINY)])
-    gain = float(np.clip(growth / V, 0, 1)) if 2 * error < V else 0.0
-    return replace(one, psi=psi, noise=noise), gain
-
-
-def _mean(rows: Rows, value: np.ndarray) -> tuple[float, float]:
-    """Return the mean over rows and its error, by folds."""
-    found = Estimate.of_rows(value, rows)
-    return float(found.V[0]), float(np.sqrt(found.J[0]))
+    return replace(one, psi=psi, noise=noise), float(np.clip(growth / V, 0, 1)) if real else 0.0

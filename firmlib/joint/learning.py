@@ -82,10 +82,10 @@ def _learn(
     from sklearn.linear_model import RidgeCV
 
     every = [_terms(F, k, products) for k in knots]
-    ridges = [RidgeCV(RIDGES).fit(terms(F), r, sample_weight=w) for terms in every]
-    best = int(np.argmax([ridge.best_score_ for ridge in ridges]))
-    terms, ridge, room = every[best], ridges[best], 0.25 * np.ptp(r)
-    low, high = r.min() - room, r.max() + room  # it may not run away where rows are few
+    fits: list[Any] = [RidgeCV(RIDGES).fit(terms(F), r, sample_weight=w) for terms in every]
+    ridge, terms = max(zip(fits, every, strict=True), key=lambda fit: fit[0].best_score_)
+    room = 0.25 * np.ptp(r)  # it may not run away where rows are few
+    low, high = r.min() - room, r.max() + room
 
     def trend(F: np.ndarray) -> np.ndarray:
         return np.clip(ridge.predict(terms(F)), low, high)

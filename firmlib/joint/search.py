@@ -110,11 +110,13 @@ def search(
     found = [one for name, column in read for one in _conditions(name, column, rows.n, cuts)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
-    names = [name for yes, no, *_ in found for name in (yes, no)]
-    holds = np.column_stack([part for *_, yes in found for part in (yes, ~yes)])
-    seen = _half(rows.unit, rows.n, random_state)
+    names, families, masks = zip(*found, strict=True)
+    holds, family = np.column_stack(masks), np.unique(families, return_inverse=True)[1]
+    unit = np.arange(rows.n) if rows.unit is None else rows.unit
+    units = int(unit.max()) + 1
+    seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     centre = np.average(rows.s[seen], weights=rows.w[seen])
-    inner = Rules(holds[seen], _families(found), rows.s[seen] - centre, rows.w[seen], min_rows)
+    inner = Rules(holds[seen], family, rows.s[seen] - centre, rows.w[seen], min_rows)
     rules = inner.different(order, n, distinct)
     if not rules:
         raise ValueError(
@@ -136,45 +138,32 @@ def search(
     return SearchResult(**own, searched=searched, covered=rows.w @ met / rows.w.sum())
 
 
-def _half(unit: np.ndarray | None, n: int, random_state: int) -> np.ndarray:
-    """Return a random half of the rows, or of the units, as a mask of rows."""
-    index = np.arange(n) if unit is None else unit
-    units = int(index.max()) + 1
-    return (np.random.default_rng(random_state).permutation(units) < units / 2)[index]
-
-
-def _families(found: Sequence[tuple[str, str, str, np.ndarray]]) -> np.ndarray:
-    """Number the families of all conditions and their negations."""
-    names = [name for _, _, family, _ in found for name in (f"{family}+", f"{family}-")]
-    return np.unique(names, return_inverse=True)[1]
-
-
 def _conditions(
     name: str, column: Column, n: int, cuts: int
-) -> Iterator[tuple[str, str, str, np.ndarray]]:
-    """Yield conditions on a column: its name, that of its negation, its family, rows that meet it.
+) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Yield conditions on a column: a name, a family, and the rows that meet it.
 
-    Where values are missing, a value that does not lie above a threshold need not lie below it.
+    Thresholds of one direction are a family. A missing value is neither above nor below them.
     """
     f = column.dense(n)
     missing = np.isnan(f)
     levels, count = np.unique(f[~missing], return_counts=True)
-    rest = " or missing" if missing.any() else ""
-    if rest and len(levels):
-        yield f"{name} missing", f"{name} known", f"{name} missing", missing
-    if len(levels) == 2 and not rest:
-        no, yes = (_text(column, t) for t in levels)
-        yield f"{name} = {yes}", f"{name} = {no}", name, f == levels[1]
+    if missing.any() and len(levels):
+        yield f"{name} missing", f"{name} missing", missing
+        yield f"{name} known", f"{name} known", ~missing
+    if len(levels) == 2:
+        for t in levels[::-1]:
+            text = f"{name} = {_text(column, t)}"
+            yield text, text, f == t
     elif column.kind == "nominal" and len(levels) > 1:
         for t in levels[np.argsort(-count, kind="stable")][:_LEVELS]:
-            text = _text(column, t)
-            yield f"{name} = {text}", f"{name} ≠ {text}", f"{name} = {text}", f == t
-    else:
-        for tau in _thresholds(f[~missing], levels, cuts, column):
-            text = _text(column, tau)
-            yield f"{name} > {text}", f"{name} ≤ {text}{rest}", f"{name} >", f > tau
-            if rest:
-                yield f"{name} ≤ {text}", f"{name} > {text}{rest}", f"{name} ≤", f <= tau
+            for sign, met in (("=", f == t), ("≠", f != t)):
+                text = f"{name} {sign} {_text(column, t)}"
+                yield text, text, met
+    elif len(levels) > 1:
+        for t in _thresholds(f[~missing], levels, cuts, column):
+            for sign, met in ((">", f > t), ("≤", f <= t)):
+                yield f"{name} {sign} {_text(column, t)}", f"{name} {sign}", met
 
 
 def _thresholds(f: np.ndarray, levels: np.ndarray, cuts: int, column: Column) -> np.ndarray:
@@ -232,8 +221,8 @@ class Rules:
     Schwarz Q(A')^2 (1 - p') <= sum_A' w r^2 / W over the rows of one sign, and p' <= p. Sets that
     cannot beat the worst rule kept are not grown.
 
-    holds (n, 2 m): rows that meet each condition; 2 i + 1 is the negation of 2 i.
-    family (2 m,): the same for thresholds of one column and direction.
+    holds (n, m): rows that meet each condition.
+    family (m,): the same for thresholds of one column and direction.
     r, w (n,): centred scores and weights. A rule must hold, and fail, in `min_rows` rows.
     """
 
@@ -260,7 +249,7 @@ class Rules:
     def best(self, order: int, n: int) -> list[Rule]:
         """Return the best rule of each set of families, the `n` best of them, by falling Q."""
         values, rules, worst = np.zeros(0), np.zeros((0, order), int), 0.0
-        sets, met = np.zeros((1, 0), int), self.holds[:, ::2].astype(float)
+        sets, met = np.zeros((1, 0), int), self.holds.astype(float)
         for depth in range(order):
             self._check_work(len(sets), depth + 1)
             grown, bounds = [np.zeros((0, depth + 1), int)], [np.zeros(0)]
@@ -288,11 +277,10 @@ class Rules:
         masks = self.holds[:, sets].all(axis=2).T.astype(float)
         wr, n, W = self.w * self.r, len(self.w), self.w.sum()
 
-        def sums(a: np.ndarray) -> np.ndarray:  # over a condition, and over its negation
-            part = (masks * a) @ met
-            return np.stack([part, (masks @ a)[:, None] - part], axis=-1).reshape(len(masks), -1)
+        def sums(a: np.ndarray) -> np.ndarray:
+            return (masks * a) @ met
 
-        w, rows = sums(self.w), sums(np.ones(n))
+        w, rows = sums(self.w), masks @ met
         enough = rows > self.min_rows - 0.5
         Q = np.where(enough & (rows < n - self.min_rows + 0.5), self._Q(w, sums(wr)), 0.0)
         up, down = (sums(wr * side(self.r, 0)) for side in (np.maximum, np.minimum))
@@ -301,7 +289,7 @@ class Rules:
 
     def _check_work(self, sets: int, order: int) -> None:
         n, m = self.holds.shape
-        seconds = sets * m / 2 * n * 4 / _SPEED
+        seconds = sets * m * n * 4 / _SPEED
         if seconds > _SECONDS:
             raise ValueError(
                 f"{sets * m:.3g} rules of {order} conditions on {n} rows would take about "
