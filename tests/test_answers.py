@@ -363,6 +363,7 @@ def test_importances_are_standard_deviations():
 # What users expect
 
 
+@few_rows
 @pytest.mark.parametrize("given", [None, ["b"]], ids=str)
 def test_one_column_never_stops_the_call(given):
     frame = pd.DataFrame(

@@ -89,6 +89,28 @@ def test_gain_tells_how_far_learning_has_come():
     assert gains[0] < 0.05 < gains[1]
 
 
+def test_learning_is_noted_beside_single_columns():
+    X = normal(1000, 3)
+    result = firm(X.prod(axis=1), X, {"first": 0, "all": [0, 1, 2], "last": 2})
+    assert len(result.notes) == 1
+    assert "V would still grow for all (by" in result.notes[0]
+
+
+@pytest.mark.parametrize("rows", ["sample", "population"])
+def test_dropped_rows_of_levels_are_rows_left_out(rows):
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 3, size=(900, 3)).astype(float)
+    s, w = X @ [1, 2, 1] + X[:, 0] * X[:, 1] + rng.normal(size=900), rng.exponential(size=900)
+    X[rng.random(900) < 0.2, 0] = np.nan
+    there = ~np.isnan(X[:, 0])
+    for asked in ({"features": {"both": [0, 1]}}, {"features": [0], "given": [1]}):
+        whole = firm(s, X, sample_weight=3 * w, missing="drop", rows=rows, **asked)
+        part = firm(s[there], X[there], sample_weight=w[there], rows=rows, **asked)
+        assert_allclose(whole.variance, part.variance)
+        with pytest.raises(ValueError, match="feature .*missing"):
+            firm(s, X, missing="raise", **asked)
+
+
 def test_additive_score_has_no_interactions_whatever_the_correlations():
     a, b, c, u, noise = normal(2000, 5).T
     X = pd.DataFrame({"a": a, "b": b, "c": c, "d": a * b + u})

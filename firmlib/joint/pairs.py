@@ -36,16 +36,16 @@ _BYTES = 2**26  # of sums that are looked at together
 def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], Unexplained | None]:
     """Return the estimate of all pairs, their names and, of interactions, what is unexplained."""
     parts = pairs.parts(table)
+    count = len(parts) * (len(parts) - 1) // 2
     if pairs.kind == "interaction":
-        names = [f"{a.name} × {b.name}" for a, b in combinations(parts, 2)]
-        if len(names) > _MOST_PAIRS:
+        if count > _MOST_PAIRS:
             raise ValueError(
-                f"interactions of {len(parts)} columns are {len(names)} pairs; expected at most "
+                f"interactions of {len(parts)} columns are {count} pairs; expected at most "
                 f"{_MOST_PAIRS}: name fewer columns, such as the most important ones"
             )
         found, unexplained = interactions(rows, [f.of(table).take(rows.keep) for f in parts])
-        return found, names, unexplained
-    count = len(parts) * (len(parts) - 1) // 2 * (4 if pairs.kind == "conjunction" else 1)
+        return found, [f"{a.name} × {b.name}" for a, b in combinations(parts, 2)], unexplained
+    count *= 4 if pairs.kind == "conjunction" else 1
     check_memory(f"{count} pairs of {len(parts)} columns", (rows.G, count))
     named = [_two_values(part, table) for part in parts]
     if rows.unit is not None or rows.population or min(len(a) for _, a, _ in named) < 2:
