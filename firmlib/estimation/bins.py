@@ -64,16 +64,15 @@ class Axes:
         """Number of slots, missing values aside."""
         return self.start.shape[1]
 
-    def base(self, n: float) -> np.ndarray:
-        """Return the scale of each column of which all bins count, for n rows."""
+    def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scale of each column of which all bins count, and the finest, for n rows."""
         if not self.nested:
-            return np.ones(len(self.start), int)
+            return np.ones(len(self.start), int), np.ones(len(self.start), int)
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
-        K = int(np.log2(self.slots))
-        return np.where(
-            self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)
-        ).astype(int)
+        by_rank, K = scales(n * self.share), int(np.log2(self.slots))
+        base, finest = (np.where(self.exact, by_level, k) for k in by_rank)
+        return np.minimum(base, K).astype(int), np.minimum(finest, K).astype(int)
 
     @classmethod
     def of(
@@ -92,7 +91,7 @@ class Axes:
         leaves slots for levels that the sample lacks.
         """
         share = independent(F, unit) / max(F.shape[1], 1)
-        base, K = scales(n * share)
+        base = scales(n * share)[0]
         F = np.sort(F, axis=1)  # missing values last
         d, m = F.shape
         known = m - np.isnan(F).sum(axis=1)
@@ -101,7 +100,7 @@ class Axes:
         new &= np.arange(m) < known[:, None]
         levels = new.sum(axis=1)
         exact = levels <= (n_bins or 1.5 * 2**base)
-        Q = n_bins or 2 ** int(np.max(K))
+        Q = n_bins or 2 ** int(scales(n)[1])  # the same whatever other columns there are
         if exact.all() and not roomy:
             Q = int(max(levels.max(initial=1), 1))
             Q = Q if n_bins else int(spacing(Q))

@@ -192,12 +192,12 @@ class Numbers:
 
     def spread(self, n: float, units: bool, drop: bool) -> Spread:
         """Return V of each column, if there are n rows."""
-        return spread(_kept(self.sums, drop), self.axes.base(n), self.axes.nested, units)
+        return spread(_kept(self.sums, drop), self.axes.scales(n), self.axes.nested, units)
 
     def sources(self, n: float, drop: bool) -> list[Source]:
         """Return what a result keeps of each column."""
         K = int(np.log2(self.axes.slots))
-        merges = np.where(self.axes.exact | (not self.axes.nested), 0, K - self.axes.base(n))
+        merges = np.where(self.axes.exact | (not self.axes.nested), 0, K - self.axes.scales(n)[0])
         found = _sources(self.sums, self.axes.start, drop, ordered=True)
         return [replace(s, merges=int(m)) if m else s for s, m in zip(found, merges, strict=True)]
 
@@ -245,7 +245,8 @@ class Levels:
     def spread(self, n: float, units: bool, drop: bool) -> Spread:
         """Return V: one partition. Where nearly all rows are alone, it is nan."""
         sums = _kept(self.sums, drop)
-        found = spread(sums, np.ones(1, int), False, units)
+        one = np.ones(1, int)
+        found = spread(sums, (one, one), False, units)
         W, _, _, WW = (a.sum(axis=0)[0] for a in moments(sums))
         alone = W[W * W < 1.5 * WW].sum() / max(W.sum(), TINY)
         return found if alone < _ALONE else found._replace(V=np.array([np.nan]))

@@ -115,11 +115,15 @@ def cauchy(p: np.ndarray) -> np.ndarray:
     return np.where(several, np.arctan2(1, mean) / np.pi, least)
 
 
-def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spread:
+def spread(
+    sums: np.ndarray, scales: tuple[np.ndarray, np.ndarray], nested: bool, units: bool
+) -> Spread:
     """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
 
-    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`).
+    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`);
+    `scales`: the one of which all bins count, and the finest, of each column.
     """
+    base, finest = scales
     total = sums.sum(axis=(1, 3))
     centre = (total[1] / np.maximum(total[0], TINY))[:, None]
     one = sums.sum(axis=-1, keepdims=True)
@@ -133,7 +137,7 @@ def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spr
     for k, M in enumerate(scale):
         scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
-    c, noise = gates(scale, V, base)
+    c, noise = gates(scale, V, base, finest)
     without = -left_out(one, centre, whole, units) * c.sum(axis=0)
     for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
@@ -182,7 +186,9 @@ def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
     )
 
 
-def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gates(
+    bins: list[Bins], V: np.ndarray, base: np.ndarray, most: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return c (scales, d) so that V = sum_k c_k V_k, and the noise (3, d).
 
     Up to the base all of V counts; finer scales add gate_k d_k, d_k = V_k - V_{k-1}, where gate_k
@@ -199,7 +205,7 @@ def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray
     for k in range(1, K):
         coarse, fine = bins[k - 1], bins[k]
         fits = (fine.p * (fine.n < 1.5)).sum(axis=-1) <= _RARE
-        finest = np.where((k >= base) & fits & (finest == k), k + 1, finest)
+        finest = np.where((k >= base) & (k < most) & fits & (finest == k), k + 1, finest)
         added = fine.T[:, :-1].reshape(d, -1, 2).sum(axis=-1) - coarse.T[:, :-1]
         error = (4 * added**2 / np.maximum(coarse.n[:, :-1], 1)).sum(axis=-1)
         error += np.maximum(fine.jackknifed.sum(axis=-1) - coarse.jackknifed.sum(axis=-1), TINY)

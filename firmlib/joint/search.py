@@ -107,8 +107,8 @@ def search(
     places = range(table.width) if columns is None else [table.place(j) for j in columns]
     if (many := comb(len(places), order)) > _MOST:
         raise ValueError(
-            f"order={order} of {len(places)} columns are {many:.3g} combinations, more than a minute "
-            f"can search; expected at most {_MOST:.0e}: fewer columns, or a lower order"
+            f"order={order} of {len(places)} columns are {many:.3g} combinations, more than a "
+            f"minute can search; expected at most {_MOST:.0e}: fewer columns, or a lower order"
         )
     check_memory("the table of conditions", (rows.n, 20 * max(cuts, 2) * len(places)), 1)
     read = ((table.names[j], table.column(j).take(rows.keep)) for j in places)
