@@ -5,37 +5,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.estimation.bins import Axes
+from firmlib import chunked
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import Scan
 from firmlib.estimation.sums import total_variance
-from firmlib.estimation.tally import Tally
+from firmlib.estimation.tally import Bins, Tally
 from firmlib.features.builders import Place
 from firmlib.features.reading import Group, Pairs, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
-from firmlib.scores import Response, Score, is_model, respond
+from firmlib.scores import Response, Score, respond
 from firmlib.tables.checks import check_integer
 from firmlib.tables.columns import Column, check_present
-from firmlib.tables.sources import chunks, dask_reduce, is_source, partitions, sample
+from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
-
-
-class Bins(NamedTuple):
-    """What chunks share: the kinds and labels of the columns, and the slots of the numbers."""
-
-    names: list[str]
-    columns: list[Column]
-    axes: Axes | None
 
 
 class StreamingFirm:
@@ -101,9 +93,9 @@ confidence_level
         self.response_method, self.target = response_method, target
         self.confidence_level, self.first_rows = confidence_level, first_rows
         self._given_bins = bins
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
         self._shared = self._given_bins
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._tally: Tally | None = None
@@ -124,8 +116,8 @@ confidence_level
         `firm`. A unit of `groups` may continue in other chunks.
         """
         if hasattr(X, "__dask_graph__"):
-            columns = _named(score, sample_weight=sample_weight, groups=groups)
-            return self._add_dask(X, score, columns)
+            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            return self.merge(chunked.summed(self, X, score, columns))
         table = Table(X, at_least=0).with_categorical(self.categorical)
         if table.n == 0:
             return self
@@ -250,16 +242,16 @@ confidence_level
             Show a bar (needs tqdm).
         """
         after = copy.copy(self)
-        after._reset()
+        after.reset()
         if hasattr(X, "__dask_graph__"):
-            columns = _named(score, sample_weight=sample_weight, groups=groups)
-            after._add_dask(X, score, columns, progress)
-        elif not is_source(X) and (hasattr(X, "shape") or _is_rows(X)):
+            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            after.merge(chunked.summed(after, X, score, columns, progress))
+        elif not is_source(X) and (hasattr(X, "shape") or chunked.is_rows(X)):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
-            _named(score, sample_weight=sample_weight, groups=groups)
+            chunked.named(score, sample_weight=sample_weight, groups=groups)
             if after._shared is None:
-                after._find_bins(sample(X, self.first_rows), groups)
+                after.find_bins(sample(X, self.first_rows), groups)
             parts_of = chunks(X)
             if progress:
                 from tqdm import tqdm
@@ -270,24 +262,23 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def _find_bins(self, some: Any, groups: Any) -> None:
+    def find_bins(self, some: Any, groups: Any) -> None:
         """Take the bins of a sample of rows."""
         if some is not None and some.shape[0]:
-            other = copy.copy(self)
-            other._reset()
-            other.partial_fit(some, np.zeros(some.shape[0]), groups=groups)
+            other = self.emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
             self._shared = self._given_bins = other.bins
 
-    def _add_dask(self, X: Any, score: Score, columns: dict, progress: bool = False) -> Self:
-        """Take in the partitions of a dask collection, each summed up where it is."""
-        blocks, empty = partitions(X), copy.copy(self)
-        empty._reset()
-        if self._shared is None:
-            empty._find_bins(sample(blocks, self.first_rows), columns["groups"])
-        else:
-            empty._shared = empty._given_bins = self.bins
-        found = dask_reduce(blocks, _Task(empty, score, columns), _merged, progress=progress)
-        return self.merge(found)
+    @property
+    def has_bins(self) -> bool:
+        """Whether bins were given or found."""
+        return self._shared is not None
+
+    def emptied(self) -> Self:
+        """Return a stream without rows that has the same bins, if there are any."""
+        other = copy.copy(self)
+        other._given_bins = self.bins if self._n else self._given_bins
+        other.reset()
+        return other
 
     @property
     def bins(self) -> Bins:
@@ -359,36 +350,3 @@ confidence_level
             target=self._response.target,
             confidence_level=self.confidence_level,
         )
-
-
-def _is_rows(X: Any) -> bool:
-    """Return whether a list holds the rows of one table, not tables."""
-    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
-
-
-def _named(score: Score, **columns: Any) -> dict[str, str | None]:
-    """Return weights and groups of rows that come in chunks; raise unless they name columns."""
-    if not is_model(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
-            "come in chunks; pass scores chunk by chunk to partial_fit"
-        )
-    for name, value in columns.items():
-        if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must name a column, because the rows come in chunks")
-    return columns
-
-
-class _Task(NamedTuple):
-    """Sums up one partition; pickled to where it is."""
-
-    stream: StreamingFirm
-    score: Score
-    columns: dict[str, str | None]
-
-    def __call__(self, table: Any, index: int) -> StreamingFirm:
-        return copy.deepcopy(self.stream).partial_fit(table, self.score, **self.columns)
-
-
-def _merged(one: StreamingFirm, two: StreamingFirm) -> StreamingFirm:
-    return copy.deepcopy(one).merge(two)
