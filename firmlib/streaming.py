@@ -44,7 +44,7 @@ confidence_level
     bins : object, default None
         `bins` of another stream, so that both can be merged.
     first_rows : int, default 10000
-        Rows that are gathered before bins are found.
+        Rows gathered before bins are found.
 
     Examples
     --------
@@ -163,8 +163,7 @@ confidence_level
 
     def _joined(self, columns: list[Column]) -> list[Column]:
         """Return columns on the scales of those before."""
-        assert self._shared is not None
-        before = zip(self._shared.names, columns, self._shared.columns, strict=True)
+        before = zip(self._shared.names, columns, self._shared.columns, strict=True)  # type: ignore[union-attr]
         return [
             column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
             for name, column, old in before
@@ -274,7 +273,7 @@ confidence_level
         return self._shared is not None
 
     def emptied(self) -> Self:
-        """Return a stream without rows that has the same bins, if there are any."""
+        """Return a stream without rows that has the same bins, if any."""
         other = copy.copy(self)
         other._given_bins = self.bins if self._n else self._given_bins
         other.reset()
