@@ -35,7 +35,7 @@ def summed(
 ) -> StreamingFirm:
     """Return a stream of the partitions of a dask collection, with the bins of `stream` if any."""
     blocks, empty = partitions(X), stream.emptied()
-    if not empty.has_bins:
+    if empty.shared is None:
         empty.find_bins(sample(blocks, stream.first_rows), columns["groups"])
     return dask_reduce(blocks, _Task(empty, score, columns), _merged, progress=progress)
 
