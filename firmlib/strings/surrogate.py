@@ -98,7 +98,7 @@ def fit_surrogate(
         for kind, fit in kinds.items()
         if positional in (kind, "auto")
     ]
-    best = max(fits, key=lambda weights: np.nan_to_num(weights.r2, nan=-np.inf))
+    best = max(fits, key=lambda fitted: -np.inf if np.isnan(r2 := fitted.r2 or 0.0) else r2)
     if best.r2 is not None and best.r2 < LOW_R2:
         warnings.warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "

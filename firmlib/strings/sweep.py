@@ -8,7 +8,7 @@ short ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -31,10 +31,10 @@ class Level(NamedTuple):
     """
 
     d: int
-    w: np.ndarray | None
-    right: np.ndarray | None
-    left: np.ndarray | None
-    both: np.ndarray | None
+    w: Any
+    right: Any
+    left: Any
+    both: Any
 
 
 def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[Level]:

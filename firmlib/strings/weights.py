@@ -219,7 +219,7 @@ class PositionalWeights:
             return self.tables[d][position, code]
         pieces = [piece for piece in self.pieces if d in piece.values]
         known = [windows(piece.codes, d, len(self.alphabet)).ravel() for piece in pieces]
-        known = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
+        known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
         *where, which = find(code, known)
         codes, column = np.unique(known[which], return_inverse=True)
         w = np.zeros(code.shape)
