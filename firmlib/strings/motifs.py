@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array, check_integer, check_option
 from firmlib.binary import firm_from_poim
+from firmlib.strings._sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
-from firmlib.strings.sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights, find
 from firmlib.strings.words import windows
 

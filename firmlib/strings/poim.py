@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from firmlib._checks import check_array, check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
+from firmlib.strings._sweep import messages, sweep, total
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.sweep import messages, sweep, total
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import windows
 

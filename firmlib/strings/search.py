@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from firmlib._checks import check_integer, check_memory
+from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import changed_letters, exact_importance
 from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
-from firmlib.strings.sweep import messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
 from firmlib._checks import check_array, check_integer, check_memory, check_number
+from firmlib.strings._sweep import expected_score
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
-from firmlib.strings.sweep import expected_score
 from firmlib.strings.words import known_runs, windows
 
 __all__ = ["PositionalWeights"]
@@ -255,7 +255,7 @@ class PositionalWeights:
         return s
 
     def matches(self, X: np.ndarray) -> np.ndarray:
-        """Sum of the weights of the words in each row of codes; unknown letters match nothing."""
+        """Sum of the weights of the words in each row of codes `X`; unknown letters match nothing."""
         s, size = np.zeros(len(X)), len(self.alphabet)
         for start in range(0, len(X), _BATCH):
             rows = slice(start, start + _BATCH)

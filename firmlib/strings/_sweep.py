@@ -19,8 +19,6 @@ from firmlib.strings.words import windows
 if TYPE_CHECKING:
     from firmlib.strings.weights import PositionalWeights
 
-__all__ = ["Level", "messages", "sweep", "sweep_long_words"]
-
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
 
