@@ -177,7 +177,7 @@ class Background:
         return self.from_uniform(check_random_state(random_state).random_sample(shape))
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
-        """Sequences from uniform random numbers `u` (L - D + 1, n); the first row gives D letters."""
+        """Sequences from uniform random numbers `u` (L - D + 1, n), the first row for D letters."""
         a, cumulative = len(self.alphabet), np.cumsum(self.initial)
         state = np.searchsorted(cumulative / cumulative[-1], u[0], side="right")
         drawn = list(letters(state, self.order, a).T)

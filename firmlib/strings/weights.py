@@ -255,7 +255,7 @@ class PositionalWeights:
         return s
 
     def matches(self, X: np.ndarray) -> np.ndarray:
-        """Sum of the weights of the words in each row of codes `X`; unknown letters match nothing."""
+        """Sum of the weights of the words in each row of `X`; unknown letters match nothing."""
         s, size = np.zeros(len(X)), len(self.alphabet)
         for start in range(0, len(X), _BATCH):
             rows = slice(start, start + _BATCH)
