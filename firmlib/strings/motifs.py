@@ -29,7 +29,7 @@ def motif_importance(
     *,
     scale: str = "poim",
 ) -> np.ndarray:
-    """Importance of given motifs at all positions, as in `poim`, for motifs of any length.
+    """Importance (n, L - k + 1) of given motifs at all positions, for motifs of any length.
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
 
@@ -51,11 +51,6 @@ def motif_importance(
     motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
     background, scale
         As in `poim`.
-
-    Returns
-    -------
-    ndarray of shape (n, L - k + 1)
-        0 for a motif that is impossible where it stands.
 
     Examples
     --------
@@ -277,11 +272,6 @@ def letter_contributions(
         j, of the first letter, counted from 0; by default the mean over all positions.
     background : Background, optional
         The distribution of X; uniform by default.
-
-    Returns
-    -------
-    DataFrame
-        One row per letter of the motif, one column per letter of the alphabet.
 
     Examples
     --------

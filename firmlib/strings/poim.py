@@ -246,8 +246,7 @@ def max_by_length(
 
     Returns
     -------
-    DataFrame
-        Lengths 1 to `max_k` by positions; NaN where a word does not fit.
+    DataFrame of lengths by positions; NaN where a word does not fit
 
     Examples
     --------
