@@ -21,8 +21,7 @@ from firmlib.estimation.sums import (
     parts,
     total_variance,
 )
-from firmlib.features.builders import Place
-from firmlib.features.reading import Group, Pairs, check_names, resolve
+from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, is_model, respond
