@@ -244,11 +244,11 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("data", PLAIN.values(), ids=PLAIN)
-@pytest.mark.parametrize("columns", [slice(2, 5), [6, 0]])
+@pytest.mark.parametrize("columns", [slice(2, 5), slice(6, 7)])
 def test_blocks_of_columns(data, columns):
     table = Table(data)
     assert table.plain
-    block = table.block(columns, 1000, 2500)
+    block = table.block(columns, slice(1000, 2500))
     assert block.flags.c_contiguous
     assert block.dtype == float
     np.testing.assert_array_equal(block, np.asarray(data, dtype=float)[1000:2500, columns].T)
@@ -258,9 +258,9 @@ def test_a_block_names_the_column_with_an_infinite_value():
     bad = X.copy()
     bad[1200, 3], bad[:, 2] = np.inf, np.nan
     with pytest.raises(ValueError, match=r"^column 'x3' of X .* 1 infinite .* inf at row 1200"):
-        Table(bad).block(slice(2, 5), 1000, 2000)
+        Table(bad).block(slice(2, 5), slice(1000, 2000))
     huge = Table(np.full((3000, 1), 1e308))
-    assert np.isfinite(huge.block(slice(0, 1), 0, 3000)).all()
+    assert np.isfinite(huge.block(slice(0, 1), slice(0, 3000))).all()
 
 
 def test_what_is_not_plain():
