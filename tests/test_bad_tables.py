@@ -68,7 +68,7 @@ SCORES = [
     (LogisticRegression().fit(X, THREE), {}, r"^target is needed: Logistic.* \[0, 1, 2\]"),
     (WIDE, {}, r"^target is needed: LinearRegression .* \[0, 1, 2\]"),
     (KMeans(2, n_init=1).fit(X), {}, "^target is needed: KMeans has several classes"),
-    (ALIKE, {}, "^score=RandomForestClassifier has several outputs"),
+    (ALIKE, {}, "^target is needed: RandomForestClassifier has several classes or outputs"),
     (
         SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
         {"target": 1},
