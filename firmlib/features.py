@@ -67,10 +67,7 @@ def product(*js: Place) -> Feature:
 
 
 def threshold(j: Place, tau: Any) -> Feature:
-    """Return the feature f(x) = 1 where x_j > tau, else 0; missing where x_j is.
-
-    `tau` is a number, date, duration or ordered level, whatever the column holds.
-    """
+    """Return the feature f(x) = 1 where x_j > tau (number, date or level), else 0; missing as x_j."""
     if not isinstance(tau, _MOMENTS):
         check_number("tau", tau)
     return Feature(f"{_label(j)}>{_written(tau)}", _above, j, tau)
@@ -220,15 +217,17 @@ class Pairs:
             raise ValueError("kind='interaction' is not a function of the rows; give it to firm")
         table = Table.of(X)
         names, values, codes = zip(*(two_values(f, table) for f in self.parts(table)), strict=True)
-        own, found = Table(np.column_stack(codes)), []
-        for j, k in combinations(range(len(names)), 2):
-            if self.kind == "xor":
-                found.append(Feature(f"{names[j]} ⊕ {names[k]}", _differ, own, j, k, ready=True))
-                continue
-            for a, b in np.ndindex(len(values[j]), len(values[k])):
-                name = f"{names[j]}={values[j][a]} ∧ {names[k]}={values[k][b]}"
-                found.append(Feature(name, _all_hold, own, {j: a, k: b}, ready=True))
-        return found
+        own, pairs = Table(np.column_stack(codes)), list(combinations(enumerate(names), 2))
+        if self.kind == "xor":
+            return [
+                Feature(f"{f} ⊕ {g}", _differ, own, j, k, ready=True) for (j, f), (k, g) in pairs
+            ]
+        return [
+            Feature(f"{f}={u} ∧ {g}={v}", _all_hold, own, {j: a, k: b}, ready=True)
+            for (j, f), (k, g) in pairs
+            for a, u in enumerate(values[j])
+            for b, v in enumerate(values[k])
+        ]
 
 
 def two_values(feature: Feature, table: Table) -> tuple[str, list[str], np.ndarray]:
@@ -239,10 +238,8 @@ def two_values(feature: Feature, table: Table) -> tuple[str, list[str], np.ndarr
     shown = column.shown(seen[:6]).tolist()
     if not 0 < len(seen) <= 2:
         cure = "literal" if column.kind == "nominal" else "threshold"
-        raise ValueError(
-            f"{feature.name!r} must have two values, got {short(shown)}; make it binary with "
-            f"features.{cure}({feature.name!r}, ...)"
-        )
+        cure = f"features.{cure}({feature.name!r}, ...)"
+        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
     return feature.name, list(map(_written, shown)), np.where(np.isnan(x), np.nan, x != seen[0])
 
 
@@ -362,7 +359,6 @@ def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise ValueError(
-            f"feature names must differ, got {name!r} {count} times; give others with "
-            "feature_names=[...], or name functions in a dict: features={'name': function}"
+            f"feature names must differ, got {name!r} {count} times; expected a dict of features"
         )
     return names

@@ -131,7 +131,8 @@ def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.nd
     if (np.diag(cov) < 0).any():
         raise ValueError(f"{name} must have variances >= 0, got {np.diag(cov).min():.3g}")
     sd = np.sqrt(np.diag(cov))
-    correlation = cov / np.outer(*[np.where(sd > 0, sd, 1)] * 2)  # so that units do not matter
+    unit = np.where(sd > 0, sd, 1)
+    correlation = cov / np.outer(unit, unit)  # so that units do not matter
     asymmetry = np.abs(correlation - correlation.T).max()
     if asymmetry > 1e-8:
         raise ValueError(f"{name} must be symmetric, got correlations {asymmetry:.3g} apart")

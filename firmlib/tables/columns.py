@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
@@ -62,9 +61,7 @@ class Column(NamedTuple):
             return np.round(values).astype(_MICROSECONDS[self.kind])
         if self.labels is None:
             return values
-        known, shown = ~np.isnan(values), np.full(len(values), None, object)
-        shown[known] = self.labels[values[known].astype(int)]
-        return shown
+        return np.append(self.labels, None)[np.nan_to_num(values, nan=-1).astype(int)]
 
     def number(self, name: str, value: Any) -> float:
         """Return the number of a user's value, which messages `name`; nan if it is no level."""
@@ -87,12 +84,10 @@ class Column(NamedTuple):
         """Return the same values as levels without order."""
         if self.labels is not None:
             return self._replace(kind="nominal")
-        levels, codes = np.unique(self.dense(n), return_inverse=True)
-        levels = levels[~np.isnan(levels)]
+        codes, levels = pd.factorize(self.dense(n), sort=True)
         whole = self.kind == "number" and np.all((levels % 1 == 0) & (np.abs(levels) < 2**63))
-        labels = as_objects((levels.astype(int) if whole else self.shown(levels)).tolist())
-        values = np.where(codes < len(levels), codes, np.nan)
-        return type(self)(values, None, "nominal", labels)
+        labels = (levels.astype(int) if whole else self.shown(levels)).astype(object)
+        return type(self)(np.where(codes < 0, np.nan, codes), None, "nominal", labels)
 
     def joined(self, name: str, before: Column) -> Self:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
@@ -104,17 +99,18 @@ class Column(NamedTuple):
             )
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
-        place = {label: k for k, label in enumerate(before.labels.tolist())}
-        new = [label for label in self.labels.tolist() if label not in place]
+        old = before.labels.tolist()
+        known = set(old)
+        new = [label for label in self.labels.tolist() if label not in known]
         if new and self.kind == "ordered":
             raise ValueError(
-                f"{name} has the ordered levels {short(list(place))} in one chunk and also "
-                f"{short(new)} in another; expected the same in all"
+                f"{name} has the ordered levels {short(old)} in one chunk and also {short(new)} in "
+                "another; expected the same in all"
             )
-        place |= {label: len(place) + k for k, label in enumerate(new)}
-        codes = np.array([*(place[label] for label in self.labels.tolist()), np.nan])
-        values = codes[np.where(np.isnan(self.values), -1, self.values).astype(int)]
-        labels = as_objects(list(place)) if new else before.labels
+        place = {label: k for k, label in enumerate(old + new)}
+        codes = np.array([*map(place.__getitem__, self.labels.tolist()), np.nan])
+        values = codes[np.nan_to_num(self.values, nan=-1).astype(int)]
+        labels = pd.Series(old + new, dtype=object).to_numpy() if new else before.labels
         return self._replace(values=values, labels=labels)
 
 
@@ -128,14 +124,7 @@ def as_array(name: str, values: Any, expected: str = "one value per row") -> np.
     return np.array(values, dtype=object) if words else array
 
 
-def as_objects(labels: Sequence) -> np.ndarray:
-    """Return labels as an array of objects, also if they are sequences themselves."""
-    array = np.empty(len(labels), object)
-    array[:] = labels
-    return array
-
-
-_TRUTH = as_objects([False, True])
+_TRUTH = np.array([False, True], object)
 
 
 def read(name: str, values: Any, n: int) -> Column:
@@ -245,7 +234,7 @@ def _of_series(name: str, series: nw.Series) -> Column:
         categories: Any = getattr(native, "cat", None)
         if hasattr(categories, "codes"):  # of pandas
             codes = categories.codes.to_numpy().astype(float)
-            labels = as_objects(categories.categories.tolist())
+            labels = categories.categories.astype(object).to_numpy()
             kind = "ordered" if categories.ordered else "nominal"
             return Column(np.where(codes < 0, np.nan, codes), None, kind, labels)
         series = series.cast(nw.String)
@@ -268,7 +257,7 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
         return _integers(values.astype(np.int64) if small else values)
     if kind == "nominal":
         codes, labels = pd.factorize(values, sort=True)
-        return Column(codes.astype(float), None, kind, as_objects(labels.tolist()))
+        return Column(codes.astype(float), None, kind, labels)
     if kind == "duration":
         some = pd.to_timedelta(values.astype(str) if called == "time" else values).to_numpy()
     elif kind == "date":

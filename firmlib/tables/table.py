@@ -33,9 +33,7 @@ class Table:
         self.data = _checked(data, name)
         shape = tuple(self.data.shape)
         if len(shape) != 2:
-            raise ValueError(
-                f"{name} must be a table with 2 axes (rows, columns), got shape {shape}"
-            )
+            raise ValueError(f"{name} must be a table with 2 axes (n, d), got shape {shape}")
         if shape[0] < at_least or shape[1] < 1:
             raise ValueError(
                 f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
@@ -45,9 +43,9 @@ class Table:
         self.categorical: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, data: Any, name: str = "X") -> Self:
+    def of(cls, data: Any) -> Self:
         """See a table, unless it was seen before."""
-        return data if isinstance(data, cls) else cls(data, name)
+        return data if isinstance(data, cls) else cls(data)
 
     @property
     def is_frame(self) -> bool:
@@ -198,16 +196,12 @@ def _checked(data: Any, name: str) -> Any:
     """Return what has a shape and columns; a list of rows as an array."""
     kind = type(data).__name__
     if any(hasattr(data, method) for method in ("predict", "fit")) or callable(data):
-        raise ValueError(
-            f"{name}={kind} is a model or a function; expected a table of rows (the score comes "
-            "first: firm(model, X))"
-        )
+        raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
     if hasattr(data, "columns") or hasattr(data, "dtype"):
         return np.asarray(data) if isinstance(data, np.matrix) else data
     if not isinstance(data, list | tuple) and not hasattr(data, "__array__"):
         raise ValueError(
-            f"{name} must be a table with 2 axes (rows, columns) whose columns can be read: an "
-            f"array, a sparse matrix or a data frame, got {kind}"
+            f"{name} must be a table with 2 axes (an array, sparse matrix or frame), got {kind}"
         )
     return as_array(name, as_numpy(data), "a table")
 
