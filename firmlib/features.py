@@ -67,7 +67,7 @@ def product(*js: Place) -> Feature:
 
 
 def threshold(j: Place, tau: Any) -> Feature:
-    """Return the feature f(x) = 1 where x_j > tau (number, date or level), else 0; missing as x_j."""
+    """Return the feature f(x) = 1 where x_j > tau (number, date or level), else 0; or missing."""
     if not isinstance(tau, _MOMENTS):
         check_number("tau", tau)
     return Feature(f"{_label(j)}>{_written(tau)}", _above, j, tau)
@@ -164,7 +164,7 @@ def _along(table: Table, a: np.ndarray) -> np.ndarray:
     if is_sparse(table.data):
         return read("X @ a", table.data @ a, table.n).values
     columns = (_numbers(table.column(j), name, table.n) for j, name in enumerate(table.names))
-    return sum(a_j * x for a_j, x in zip(a, columns, strict=True))
+    return sum((c * x for c, x in zip(a, columns, strict=True)), np.zeros(table.n))
 
 
 class Group:

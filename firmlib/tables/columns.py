@@ -61,7 +61,7 @@ class Column(NamedTuple):
             return np.round(values).astype(_MICROSECONDS[self.kind])
         if self.labels is None:
             return values
-        return np.append(self.labels, None)[np.nan_to_num(values, nan=-1).astype(int)]
+        return np.append(self.labels, np.array([None]))[np.nan_to_num(values, nan=-1).astype(int)]
 
     def number(self, name: str, value: Any) -> float:
         """Return the number of a user's value, which messages `name`; nan if it is no level."""
@@ -86,8 +86,9 @@ class Column(NamedTuple):
             return self._replace(kind="nominal")
         codes, levels = pd.factorize(self.dense(n), sort=True)
         whole = self.kind == "number" and np.all((levels % 1 == 0) & (np.abs(levels) < 2**63))
-        labels = (levels.astype(int) if whole else self.shown(levels)).astype(object)
-        return type(self)(np.where(codes < 0, np.nan, codes), None, "nominal", labels)
+        labels = levels.astype(int) if whole else self.shown(np.asarray(levels))
+        values = np.where(codes < 0, np.nan, codes)
+        return type(self)(values, None, "nominal", np.asarray(labels, object))
 
     def joined(self, name: str, before: Column) -> Self:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
@@ -257,7 +258,7 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
         return _integers(values.astype(np.int64) if small else values)
     if kind == "nominal":
         codes, labels = pd.factorize(values, sort=True)
-        return Column(codes.astype(float), None, kind, labels)
+        return Column(codes.astype(float), None, kind, np.asarray(labels))
     if kind == "duration":
         some = pd.to_timedelta(values.astype(str) if called == "time" else values).to_numpy()
     elif kind == "date":

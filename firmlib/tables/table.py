@@ -137,6 +137,8 @@ class Table:
         stored = slice(data.indptr[j], data.indptr[j + 1])
         values = data.data[stored]
         if 2 * len(values) < self.n and not np.isinf(values).any():
+            if values.dtype == float:
+                return Column(values, data.indices[stored])
             column = read(name, values, len(values))
             if column.labels is None or data.dtype.kind == "b":  # otherwise 0 is a code
                 return column._replace(rows=data.indices[stored])
@@ -183,7 +185,7 @@ class Table:
 
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object has another index than this table, so other rows."""
-        index, own = (getattr(each, "index", None) for each in (value, self.data))
+        index, own = (getattr(each, "index", ()) for each in (value, self.data))
         if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
