@@ -8,15 +8,19 @@ PYTHONS := 3.13 3.12 3.11
 version = "%d.%d" % __import__("sys").version_info[:2]
 supported = -c 'exit($(version) not in "$(PYTHONS)".split())' 2> /dev/null
 
-# Set up when .venv lacks the marker of this lock in this folder: with the newest Python that is
-# found, or with PYTHON=/path/to/another.
-MARKER := ready-$(shell (pwd; cat requirements.lock) | cksum | cut -d' ' -f1)
+# Set up when .venv lacks the marker of this folder, lock and entry points: with the newest Python
+# that is found, or with PYTHON=/path/to/another.
+MARKER := ready-$(shell (pwd; cat requirements.lock; grep -A1 entry-points pyproject.toml) | cksum | cut -d' ' -f1)
 ifdef PYTHON
 READY := .venv/$(MARKER)-$(shell '$(PYTHON)' -c 'print($(version))')
 else
 PYTHON = $(shell for p in $(PYTHONS:%=python%) python3; do $$p $(supported) && echo $$p && break; done)
 READY := $(or $(if $(wildcard $(BIN)/python),$(wildcard .venv/$(MARKER)-*)),.venv/$(MARKER))
 endif
+
+# Ctrl-C waits until Python can answer it (where env knows how), and is then one line.
+CALM := $(shell env --block-signal=INT true 2> /dev/null && echo env --block-signal=INT)
+WORKFLOW = @$(CALM) $(BIN)/python -m workflow
 
 # Keep the settings, kernels and caches of whoever runs this out of it, and ours out of theirs.
 export JUPYTER_CONFIG_DIR := $(CURDIR)/.venv/jupyter/config
@@ -28,7 +32,7 @@ export PYTHONNOUSERSITE := 1
 export PYTHONUTF8 := 1
 unexport PYTHONDONTWRITEBYTECODE JUPYTER_PATH PYTHONPATH PYTHONHOME MPLBACKEND MATPLOTLIBRC FIRMLIB_OUTPUT PYTHONWARNINGS PYTEST_ADDOPTS
 
-.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-other test-lowest test-cpus test-kill test-slurm test-browser mutants bench lint format lab site dist archive pdf lock clean
+.PHONY: help setup reproduce sweep accept-sweep accept test test-slow test-strange test-other test-lowest test-cpus test-kill test-slurm test-browser mutants bench lint format lab site dist archive lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -38,20 +42,20 @@ setup: $(READY)  ## make .venv (the other targets do so by themselves)
 
 $(READY):
 	@'$(PYTHON)' $(supported) || { echo "Python $(PYTHONS) is needed, any of them: make PYTHON=/path/to/it"; exit 1; }
-	@'$(PYTHON)' -m workflow.setup $(MARKER)
+	@$(CALM) '$(PYTHON)' -m workflow setup $(MARKER)
 
 reproduce: $(READY)  ## execute what has changed into build/ and compare with what is committed (all: FORCE=1)
-	@$(BIN)/python -m workflow.reproduce $(if $(FORCE),--force)
+	$(WORKFLOW) reproduce $(if $(FORCE),--force)
 
 sweep: $(READY)  ## run a notebook at every point of GRID=workflow/sweeps/….yaml (cluster: PROFILE=…)
-	@$(BIN)/python -m workflow.sweep "$$GRID" $(if $(YES),--yes) $(if $(PROFILE),--profile "$$PROFILE")
+	$(WORKFLOW) sweep "$$GRID" $(if $(PROFILE),--profile "$$PROFILE")
 
-accept-sweep: $(READY)  ## take over the table of a sweep, GRID=…, as data/sweep_….csv
-	@$(BIN)/python -m workflow.committed "$$GRID"
+accept-sweep: $(READY)  ## copy the table of a sweep, GRID=…, to data/sweep_….csv
+	$(WORKFLOW) accept "$$GRID"
 
-accept: $(READY)  ## take over what reproduce made, README's table of claims included
-	@$(BIN)/python -m workflow.accept
-	@$(BIN)/python -m workflow.manifest
+accept: $(READY)  ## copy the results of `make reproduce` into the tracked files
+	$(WORKFLOW) accept
+	$(WORKFLOW) manifest
 
 long = $(foreach n,$(LONGEST),$(wildcard notebooks/$(n)_*.ipynb))
 test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as there are cores
@@ -83,7 +87,8 @@ test-kill: $(READY)  ## kill a sweep at 25 random moments; nothing may be lost o
 test-slurm: $(READY)  ## a sweep on a Slurm of two nodes, one of which dies (needs Debian's slurm and munge)
 	@$(BIN)/python -m tests.slurm
 
-mutants: $(READY)  ## change the notebooks; each change must be noticed (some: ONLY="07 08")
+mutants: $(READY)  ## change the library, then the notebooks; each change must be noticed (some: ONLY="07 08")
+	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_core
 	@$(BIN)/python -m tests.mutants $(ONLY)
 
 bench: $(READY)  ## speed, as ratios in one run, into benchmarks/ (some: ONLY="kernel poim")
@@ -102,7 +107,7 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks
 
 site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
-	@$(BIN)/python -m workflow.site
+	$(WORKFLOW) site
 
 build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
 	@mkdir -p build && $(BIN)/python site/export.py $@
@@ -110,19 +115,25 @@ build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
 	$(BIN)/python -m pytest -q tests/browser
 
-pdf: $(READY)  ## print the ledger and all notebooks as one PDF, with Chromium
-	@$(BIN)/python -m workflow.pdf
+dist: $(READY)  ## build wheel and source distribution, and try the wheel in an empty environment
+	@rm -rf build/dist && mkdir -p build/dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/dist .
+	$(BIN)/python -c 'from flit_core import buildapi; buildapi.build_sdist("build/dist")'
+	sed -nE 's/^([a-z0-9.-]+==[^ ;]+).*/\1/p' requirements.lock > build/dist/pins
+	$(BIN)/python -m venv build/dist/venv
+	build/dist/venv/bin/pip install --quiet --disable-pip-version-check --constraint build/dist/pins build/dist/*.whl
+	cd build/dist && venv/bin/python -c 'import firmlib, numpy; print(firmlib.firm([0, 1, 1, 2], numpy.eye(4)[:, :2]))'
+	@rm -rf build/dist/venv build/dist/pins && ls -l build/dist
 
-dist: $(READY)  ## build wheel and source distribution, and try them in an empty environment
-	@$(BIN)/python -m workflow.dist
-
-archive: $(READY)  ## write what is committed, with checksums, into one zip: the same bytes each time
-	@$(BIN)/python -m workflow.archive
+archive:  ## write the last commit into one zip: the same bytes each time
+	@mkdir -p build && git diff --quiet HEAD || echo "Note: what is not committed is not in it."
+	@name=firmlib-$$(sed -n 's/^version: //p' CITATION.cff) && \
+	  TZ=UTC git archive -0 --prefix=$$name/ --output build/$$name.zip HEAD && sha256sum build/$$name.zip
 
 lock:  ## resolve requirements.lock and environment.yml again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --quiet --output-file requirements.lock
-	@$(PYTHON) -m workflow.environment
+	@$(PYTHON) -m workflow environment
 
 clean:  ## remove .venv, build/ and caches
 	rm -rf .venv .venv-* .venv.lock build .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
 """Do features that add nothing stay silent, and are real ones found? python benchmarks/given.py
 
-Many samples of situations in which E[s | f, g] is known: `given` with null and real effects, wiggly,
-stepped, noise-free and with unequal noise; groups of columns; interactions. For each the share of
-tests with p < 0.05, the mean of V and its true value. --repeats, --rows and --only choose.
+Many samples of situations in which E[s | f, g] is known: `given` with null and real effects,
+wiggly, stepped, noise-free and with unequal noise; groups of columns; interactions. For each the
+share of tests with p < 0.05, the mean of V and its true value. --repeats, --rows and --only choose.
 """
 
 import argparse

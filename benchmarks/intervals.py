@@ -1,15 +1,17 @@
 """Do 95 % intervals cover, and does the 5 % test keep its size? python benchmarks/intervals.py
 
-Many samples of populations whose importances are known; of each sample the estimate, interval and
-test of `firm`, and those of the first version ("before": the U-statistic in bins with the interval
-of its square root, which knows of no units, no levels without order, and takes weights for counts).
-The first feature has an effect, the last one has none, unless a population says otherwise.
---csv FILE keeps the table, --only NAME runs some populations.
+Many samples of populations whose importances are known. For each sample: the estimate, interval and
+test of `firm`, the comparison of every two of its features, and, if a population has two scores,
+the comparison of both. The samples depend only on the population, n and the repeat, so that two
+versions of firmlib see the same ones: --csv FILE keeps the table, --against FILE compares with one
+that was kept.
 """
 
 import argparse
+import inspect
+import zlib
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,20 +19,22 @@ import pandas as pd
 from scipy import special, stats
 from tqdm import tqdm
 
-from firmlib import firm
-from firmlib._bins import find_bins
-from firmlib._inference import brown_forsythe
+import firmlib
 
-SIZES = (30, 100, 300, 1000, 10_000)
+REPEATS = {30: 100, 100: 100, 300: 80, 1000: 60, 10_000: 20}
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray, dict]]
 
 
 class Population(NamedTuple):
-    """How to draw rows, scores and options of `firm`; the importances; the fewest rows."""
+    """How to draw rows, scores and options of `firm`; the importances; the fewest rows.
+
+    If scores have two columns, they are two scores, and `second` holds the second's importances.
+    """
 
     draw: Draw
     truth: list[float]
     least: int = 30
+    second: list[float] | None = None
 
 
 NORMAL, UNIFORM = stats.norm(), stats.uniform(-2, 4)
@@ -180,8 +184,11 @@ def bits() -> Population:
 
     table = np.array(list(product([0.0, 1.0], repeat=4)))
     weight = np.prod(np.where(table == 1, p, 1 - p), axis=1)
-    truth = firm(score, table, sample_weight=weight, rows="population").importances
-    return Population(draw, np.abs(truth).round(12).tolist())
+    s, truth = score(table), []
+    for b in table.T.astype(int):
+        p_b, sums = np.bincount(b, weight), np.bincount(b, weight * s)
+        truth.append(float(np.sqrt(max(sums**2 @ (1 / p_b) - (weight @ s) ** 2, 0))))
+    return Population(draw, np.round(truth, 12).tolist())
 
 
 def interaction() -> Population:
@@ -192,6 +199,117 @@ def interaction() -> Population:
         return X, X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n), {}
 
     return Population(draw, [0.0, 0.0])
+
+
+def drawn(make: Callable, truth: list[float], *, least: int = 30, second: Any = None) -> Population:
+    """Return the population from which `make(rng, n)` draws X and s, and options if it has any."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, dict]:
+        X, s, *options = make(rng, n)
+        return X, s, options[0] if options else {}
+
+    return Population(draw, truth, least, second)
+
+
+def of_x0(make: Callable, q: Callable, sd: float, noise: float = 1.0) -> Population:
+    """Return s = q(x0) + noise, where q(x0) has this sd and make(rng, shape) draws both columns."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        X = make(rng, (n, 2))
+        return X, q(X[:, 0]) + noise * rng.normal(size=n)
+
+    return drawn(draw, [sd, 0.0])
+
+
+def two_modes(rng: np.random.Generator, shape: tuple) -> np.ndarray:
+    return np.where(rng.random(shape) < 0.5, -2, 2) + rng.normal(size=shape) / 2
+
+
+def mixture(rng: np.random.Generator, shape: tuple) -> np.ndarray:
+    """Four in ten values are 0, the others normal."""
+    return np.where(rng.random(shape) < 0.4, 0.0, rng.normal(size=shape))
+
+
+def zero_inflated(rng: np.random.Generator, shape: tuple) -> np.ndarray:
+    return np.where(rng.random(shape) < 0.8, 0.0, rng.exponential(size=shape))
+
+
+def often_missing(rng: np.random.Generator, shape: tuple) -> np.ndarray:
+    return np.where(rng.random(shape) < 0.3, np.nan, rng.normal(size=shape))
+
+
+def nulls(rng: np.random.Generator, n: int) -> tuple:
+    """Four null features, correlated with each other, beside three strong ones."""
+    X = rng.normal(size=(n, 7))
+    X[:, 3:] += rng.normal(size=(n, 1))
+    return X, 3 * X[:, 0] + 2 * X[:, 1] ** 2 + np.exp(X[:, 2])
+
+
+def spread(rng: np.random.Generator, n: int) -> tuple:
+    """The spread of s grows like exp(.7 x1), its mean with x0 only."""
+    X = rng.normal(size=(n, 2))
+    return X, X[:, 0] + np.exp(0.7 * X[:, 1]) * rng.normal(size=n)
+
+
+def product_too(rng: np.random.Generator, n: int) -> tuple:
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] + X[:, 0] * X[:, 1] + X[:, 0] * X[:, 1] * X[:, 2]
+
+
+def number_and_sign(rng: np.random.Generator, n: int) -> tuple:
+    """A number and two levels that matter alike."""
+    X = np.column_stack([rng.normal(size=n), rng.choice([-1.0, 1.0], n), rng.normal(size=n)])
+    return X, X[:, 0] + X[:, 1] + rng.normal(size=n)
+
+
+def tied(noise: float, correlation: float = 0.0) -> Population:
+    """s = x0 + x1 + noise: x0 and x1 matter alike."""
+    root = np.linalg.cholesky([[1, correlation, 0], [correlation, 1, 0], [0, 0, 1]])
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.normal(size=(n, 3)) @ root.T
+        return X, X[:, 0] + X[:, 1] + noise * rng.normal(size=n)
+
+    return drawn(draw, [1 + correlation, 1 + correlation, 0.0])
+
+
+def two_scores(
+    scores: Callable, first: list, second: list, k: int = 3, **options: Any
+) -> Population:
+    """Return two scores of k normal columns, from X, rng and n."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple:
+        X = rng.normal(size=(n, k))
+        return X, np.column_stack(scores(X, rng, n)), options
+
+    return drawn(draw, first, second=second)
+
+
+def same_noise(X: np.ndarray, rng: np.random.Generator, n: int) -> tuple:
+    e = rng.normal(size=n)
+    s = X[:, 0] + 0.6 * X[:, 1] + e
+    return s, 1.2 * X[:, 0] + 0.6 * X[:, 1] + 0.8 * e + 0.3 * rng.normal(size=n)
+
+
+def own_noise(X: np.ndarray, rng: np.random.Generator, n: int) -> tuple:
+    s = X[:, 0] + 0.6 * X[:, 1]
+    return s + rng.normal(size=n), s - 0.3 * X[:, 1] + rng.normal(size=n)
+
+
+def tails(X: np.ndarray, rng: np.random.Generator, n: int) -> tuple:
+    s = X[:, 0] + 0.5 * X[:, 1] ** 2
+    return s + rng.standard_t(3, n) / 2, s + rng.standard_t(3, n) / 2 + X[:, 2] / 2
+
+
+def two_models(X: np.ndarray, rng: np.random.Generator, n: int) -> tuple:
+    """Without noise; x0 matters alike to both, x1 and x2 swap."""
+    return X[:, 0] + X[:, 1], X[:, 0] + X[:, 2] + 0.5 * X[:, 1]
+
+
+def curved_alike(X: np.ndarray, rng: np.random.Generator, n: int) -> tuple:
+    """x0 has equal importances but other curves."""
+    e = 0.5 * rng.normal(size=n)
+    return X[:, 0] + e, (X[:, 0] ** 2 - 1) / np.sqrt(2) + 0.5 * X[:, 1] + e
 
 
 def line(x: np.ndarray) -> np.ndarray:
@@ -290,119 +408,251 @@ POPULATIONS: dict[str, Population] = {
     "standardized, R2 .96": of(line, normal(0.2), sd=np.sqrt(1.04)),
     "standardized, R2 .99": of(line, normal(0.1), sd=np.sqrt(1.01)),
     "standardized, t3 noise": of(line, t3(1), sd=2.0),
+    "standardized, square, no noise": of(np.square, sd=np.sqrt(2)),
+    "standardized, five levels": of(
+        np.sin, normal(1), zipf(5), sd=np.hypot(1, sd_of(np.sin, zipf(5)))
+    ),
+    # more shapes, tails and spreads
+    "noise exp .7x0": of(line, lambda rng, X: np.exp(0.7 * X[:, 0]) * rng.normal(size=len(X))),
+    "noise exp .7x1": drawn(spread, [1.0, 0.0]),
+    "two modes": of_x0(two_modes, line, np.sqrt(4.25)),
+    "two modes, square": of_x0(two_modes, np.square, np.sqrt(4.125)),
+    "mixture": of_x0(mixture, lambda x: x + 1.5 * (x == 0), np.sqrt(1.14)),
+    "zero inflated": of_x0(zero_inflated, line, 0.6),
+    "missing matters": of_x0(
+        often_missing, lambda x: np.where(np.isnan(x), 1.5, x), np.sqrt(1.1725)
+    ),
+    "Cauchy x, bounded s": of_x0(
+        lambda rng, shape: rng.standard_cauchy(shape), np.arctan, np.pi / np.sqrt(12), 0.5
+    ),
+    "Cauchy x, no noise": of_x0(
+        lambda rng, shape: rng.standard_cauchy(shape), np.arctan, np.pi / np.sqrt(12), 0.0
+    ),
+    "cos 5x": of(lambda x: np.cos(5 * x), normal(0.5)),
+    "saw": of(lambda x: np.mod(2 * x, 1), normal(0.3), UNIFORM),
+    "rare step": of(lambda x: 5.0 * (x > NORMAL.ppf(0.995)), normal(0.5), least=300),
+    "two percent": of(lambda x: 2.0 * (x > NORMAL.ppf(0.98)), normal(0.5), least=100),
+    "expit 4x, no noise": of(lambda x: special.expit(4 * x)),
+    "lognormal s": drawn(
+        lambda rng, n: (X := rng.normal(size=(n, 2)), np.exp(X[:, 0] / 2 + rng.normal(size=n) / 2)),
+        [float(np.exp(0.125) * np.sqrt(np.expm1(0.25) * np.exp(0.25))), 0.0],
+    ),
+    "skewed levels": of(wild, normal(1), 3.0 ** -np.arange(12) / (3.0 ** -np.arange(12)).sum()),
+    "skewed levels, no order": of(
+        wild, normal(1), 2.0 ** -np.arange(12) / (2.0 ** -np.arange(12)).sum(), categorical=[0, 1]
+    ),
+    "counts, whole weights": of(
+        np.sqrt,
+        normal(0.5),
+        stats.poisson(3).pmf(np.arange(30)) / stats.poisson(3).pmf(np.arange(30)).sum(),
+        change=weighted(lambda rng, n: 1.0 + rng.poisson(4, n)),
+    ),
+    "whole weights": of(line, normal(1), change=weighted(lambda rng, n: rng.integers(1, 11, n))),
+    "products too": drawn(product_too, [1.0, 0.0, 0.0]),
+    "nulls beside strong": drawn(
+        nulls, [3.0, np.sqrt(8), float(np.sqrt(np.expm1(1) * np.e)), 0.0, 0.0, 0.0, 0.0]
+    ),
+    "pairs of rows": of(line, change=in_units(2, 0.8)),
+    "units of three": of(line, change=in_units(3, 0.5, weights=True)),
+    "units of four, square": of(np.square, change=in_units(4, 0.5), least=100),
+    # ties of features
+    "tied": tied(1.0),
+    "tied, no noise": tied(0.0),
+    "tied, correlated": tied(1.0, 0.5),
+    "tied, weak": tied(4.0),
+    "number and sign": drawn(number_and_sign, [1.0, 1.0, 0.0]),
+    # two scores on the same rows
+    "two scores, same noise": two_scores(same_noise, [1.0, 0.6], [1.2, 0.6], 2),
+    "two scores, own noise": two_scores(own_noise, [1.0, 0.6], [1.0, 0.3], 2),
+    "two scores, tails": two_scores(tails, [1.0, np.sqrt(0.5), 0.0], [1.0, np.sqrt(0.5), 0.5]),
+    "two scores, two models": two_scores(two_models, [1.0, 1.0, 0.0], [1.0, 0.5, 1.0]),
+    "two scores, other curves": two_scores(curved_alike, [1.0, 0.0], [1.0, 0.5], 2),
+    "two scores, standardized": two_scores(
+        own_noise,
+        [1 / np.sqrt(2.36), 0.6 / np.sqrt(2.36)],
+        [1 / np.sqrt(2.09), 0.3 / np.sqrt(2.09)],
+        2,
+        standardize=True,
+    ),
 }
 
 
-class Found(NamedTuple):
-    """Of each feature: |Q|, the ends of its interval, and the p-value."""
+def measured(X: np.ndarray, s: np.ndarray, options: dict) -> Any:
+    """Return the result of `firm`, of this or an earlier version."""
+    options = dict(options)
+    if not options.pop("standardize", False):
+        return firmlib.firm(s, X, **options)
+    if "standardize" in inspect.signature(firmlib.firm).parameters:
+        return firmlib.firm(s, X, standardize=True, **options)
+    return firmlib.firm(s, X, **options).standardize()
 
-    Q: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    pvalue: np.ndarray
 
-
-def after(X: np.ndarray, s: np.ndarray, options: dict) -> Found:
-    """Return what `firm` says."""
-    result = firm(s, X, **options)
+def features_of(result: Any) -> np.ndarray:
+    """Return importance, ends of the interval and p-value of each feature (m, 4)."""
     ends = result.intervals()
-    low, high = ends["ci_low"].to_numpy(), ends["ci_high"].to_numpy()
-    return Found(np.abs(result.importances), low, high, result.pvalues)
+    return np.column_stack(
+        [np.abs(result.importances), ends["ci_low"], ends["ci_high"], result.pvalues]
+    )
 
 
-def before(X: np.ndarray, s: np.ndarray, options: dict) -> Found:
-    """Return what version 0.1 said: V +- z se of the U-statistic in bins, and the test of these."""
-    w = options.get("sample_weight", np.ones(len(s)))
-    s = s / s.std(ddof=1) if options.get("standardize") else s
-    return Found(*np.array([_before(f, s, w) for f in X.T]).T)
+def pairs_of(result: Any) -> np.ndarray:
+    """Return difference, ends and p-value of every two features (pairs, 4)."""
+    table = result.compare()[["difference", "ci_low", "ci_high", "pvalue"]]
+    rows = []
+    for a, b in combinations(result.feature_names, 2):
+        if (a, b) in table.index:
+            rows.append(table.loc[(a, b)].to_numpy(dtype=float))
+        else:
+            difference, low, high, pvalue = table.loc[(b, a)]
+            rows.append(np.array([-difference, -high, -low, pvalue]))
+    return np.array(rows)
 
 
-def _before(f: np.ndarray, s: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-    _, index = find_bins(f, w, method="auto", rows="sample", n_bins="auto")
-    W, r = w.sum(), s - w @ s / w.sum()
-    n, wr, wrr = (np.bincount(index, a) for a in (w, w * r, w * r**2))
-    n, wr, wrr = (a[n > 0] for a in (n, wr, wrr))
-    if len(n) == 1:
-        return 0.0, 0.0, 0.0, 1.0
-    m, paired = wr / n, n > 2 - 1e-9
-    squares, df = np.maximum(wrr - wr * m, 0), np.where(paired, n - 1, 0.0)
-    pooled = squares[paired].sum() / max(df.sum(), 1e-300)
-    v = np.where(paired, squares / np.where(paired, df, 1.0), pooled)
-    V = n @ m**2 / W - (v.sum() - wrr.sum() / (W - 1)) / W
-    vv = (v**2 * np.maximum(n - 1, 1) / (n + 1)).sum()
-    slope, bend = 4 * n @ (v * m**2), n @ (m**2 - n @ m**2 / W) ** 2
-    error = np.sqrt(max(slope - 4 * vv, 0) + bend + 2 * vv) / W
-    Q, noise, z = np.sqrt(max(V, 0)), n @ v / W**2, special.ndtri(0.975)
-    half = z * error / (2 * max(Q, np.sqrt(error), 1e-300))
-    wide = np.sqrt(max(V + z * error, 0)), np.sqrt(max(V + noise, 0)) + z * np.sqrt(noise)
-    return Q, max(Q - half, 0), max(Q + half, *wide), float(brown_forsythe(n, m, v, n))
+def scores_of(result: Any, other: Any) -> np.ndarray:
+    """Return difference, ends and p-value of each feature, of two scores (m, 4)."""
+    table = firmlib.compare(result, other).loc[list(result.feature_names)]
+    return table[["difference", "ci_low", "ci_high", "pvalue"]].to_numpy(dtype=float)
 
 
 def simulate(name: str, n: int, repeats: int) -> pd.DataFrame:
-    """Return coverage, width, rejections and errors over samples, one row per feature."""
-    draw, truth, _ = POPULATIONS[name]
-    rng, truth = np.random.default_rng(n), np.array(truth)
-    found: dict[str, list[Found]] = {"": [], " before": []}
-    for _ in range(repeats):
-        sample = draw(rng, n)
-        found[""].append(after(*sample))
-        found[" before"].append(before(*sample))
-    table = {"population": name, "n": n, "feature": [f"x{j}" for j in range(len(truth))]}
-    table |= {"truth": truth, "repeats": repeats}
-    real = truth > 0
-    for when, samples in found.items():
-        Q, low, high, pvalue = (np.array(a) for a in zip(*samples, strict=True))
-        inside = ((low <= truth) & (truth <= high)).mean(axis=0)
-        table |= {
-            f"mean{when}": Q.mean(axis=0),
-            f"rmse{when}": np.sqrt(((Q - truth) ** 2).mean(axis=0)),
-            f"coverage{when}": np.where(real, inside, np.nan),
-            f"above 0{when}": np.where(real, np.nan, (low > 0).mean(axis=0)),
-            f"width{when}": (high - low).mean(axis=0),
-            f"rejected{when}": (pvalue < 0.05).mean(axis=0),
-        }
-    return pd.DataFrame(table)
+    """Return coverage, length, rejections and errors over samples.
+
+    One row per feature, per two features of the score, and per feature of two scores.
+    """
+    draw, truth, _, second = POPULATIONS[name]
+    names = [f"x{j}" for j in range(len(truth))]
+    rows = [("feature", f, t) for f, t in zip(names, truth, strict=True)]
+    rows += [
+        ("pair", f"{a} - {b}", truth[names.index(a)] - truth[names.index(b)])
+        for a, b in combinations(names, 2)
+    ]
+    if second is not None:
+        gaps = np.subtract(truth, second)
+        rows += [("scores", f, t) for f, t in zip(names, gaps, strict=True)]
+    table = pd.DataFrame(rows, columns=["kind", "feature", "truth"])
+    table["truth"] = table["truth"].round(12)
+    found = []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([zlib.crc32(name.encode()), n, repeat])
+        X, s, options = draw(rng, n)
+        result = measured(X, s if s.ndim == 1 else s[:, 0], options)
+        parts = [features_of(result), pairs_of(result)]
+        if second is not None:
+            parts.append(scores_of(result, measured(X, s[:, 1], options)))
+        found.append(np.concatenate(parts))
+    Q, low, high, pvalue = np.moveaxis(np.array(found), 2, 0)
+    t = table["truth"].to_numpy()
+    table.insert(0, "population", name)
+    table.insert(1, "n", n)
+    table["repeats"] = repeats
+    table["mean"] = Q.mean(axis=0)
+    table["rmse"] = np.sqrt(((Q - t) ** 2).mean(axis=0))
+    table["coverage"] = ((low <= t) & (t <= high)).mean(axis=0)
+    table["length"] = (high - low).mean(axis=0)
+    table["rejected"] = (pvalue < 0.05).mean(axis=0)
+    table["nan"] = np.isnan(Q + low + high + pvalue).mean(axis=0)
+    return table
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per n: how many features are covered too rarely, sizes, widths, errors."""
-    rows = {}
-    for n, part in table.groupby("n"):
-        real, null = part[part["truth"] > 0], part[part["truth"] == 0]
-        ratio, width = (real[k] / real[f"{k} before"] for k in ("rmse", "width"))
-        rows[n] = {"features with an effect": len(real), "without": len(null)}
-        for when in (" before", ""):
-            rows[n] |= {
-                f"cover less than .90{when}": (real[f"coverage{when}"] < 0.9).sum(),
-                f"median coverage{when}": real[f"coverage{when}"].median(),
-                f"largest size{when}": null[f"rejected{when}"].max(),
-                f"most above 0{when}": null[f"above 0{when}"].max(),
-                f"mean power{when}": real[f"rejected{when}"].mean(),
-            }
-        rows[n] |= {
-            "width, ratio": width.median(),
-            "rmse, ratio": ratio.median(),
-            "rmse, largest ratio": ratio.max(),
-            "rmse more than 1.05 times": (ratio > 1.05).sum(),
+def summary(table: pd.DataFrame) -> dict[str, float]:
+    """Return how well the intervals cover and the tests reject, all populations together."""
+    real, null = (table["kind"] == "feature") & (table["truth"] != 0), table["truth"] == 0
+    one, two = table["kind"] == "pair", table["kind"] == "scores"
+    both_null = one & null & table["null pair"]
+    features = table[real]
+    size = table[(table["kind"] == "feature") & null]["rejected"]
+    ties = {"ties": one & null & ~both_null, "null ties": both_null, "two-score ties": two & null}
+    out = {
+        "features": len(features),
+        "coverage": features["coverage"].mean(),
+        "covered < .90": (features["coverage"] < 0.9).sum(),
+        "worst coverage": features["coverage"].min(),
+        "size": size.mean(),
+        "largest size": size.max(),
+        "power": features["rejected"].mean(),
+    }
+    for name, some in ties.items():
+        out[name] = table[some]["rejected"].mean()
+        out[f"largest, {name}"] = table[some]["rejected"].max()
+    out["pairs, power"] = table[one & ~null]["rejected"].mean()
+    out["pairs, coverage"] = table[one & ~both_null]["coverage"].mean()
+    out["two scores, power"] = table[two & ~null]["rejected"].mean()
+    out["two scores, coverage"] = table[two]["coverage"].mean()
+    out["nan"] = table["nan"].sum()
+    return out
+
+
+def with_null_pairs(table: pd.DataFrame) -> pd.DataFrame:
+    """Add whether both features of a pair are null: then nothing is tied."""
+    nulls = table[(table["kind"] == "feature") & (table["truth"] == 0)]
+    null = set(zip(nulls["population"], nulls["feature"], strict=True))
+    both = [
+        k == "pair" and all((p, g) in null for g in f.split(" - "))
+        for p, k, f in zip(table["population"], table["kind"], table["feature"], strict=True)
+    ]
+    return table.assign(**{"null pair": both})
+
+
+KEYS = ["population", "n", "kind", "feature", "repeats"]
+
+
+def summaries(table: pd.DataFrame, against: pd.DataFrame | None) -> pd.DataFrame:
+    """Return one column per n (and version): summaries, and ratios of errors and lengths."""
+    columns = {}
+    if against is not None:
+        keys = pd.merge(table[KEYS], against[KEYS])
+        table, against = (keys.merge(a) for a in (table, against))
+    for n, part in with_null_pairs(table).groupby("n"):
+        columns[str(n)] = summary(part)
+        if against is None:
+            continue
+        before = against[against["n"] == n].reset_index(drop=True)
+        part = part.reset_index(drop=True)
+        columns[f"{n} against"] = summary(with_null_pairs(before))
+        real = (part["kind"] == "feature") & (part["truth"] != 0)
+        null = (part["kind"] == "feature") & (part["truth"] == 0)
+        ratio = {k: part[k] / before[k] for k in ("rmse", "length")}
+        exact = before["rmse"] < 1e-9  # nothing to be divided by
+        columns[str(n)] |= {
+            "rmse, mean ratio": ratio["rmse"][real & ~exact].mean(),
+            "rmse, largest ratio": ratio["rmse"][real & ~exact].max(),
+            "rmse of null, mean ratio": ratio["rmse"][null & ~exact].mean(),
+            "length, median ratio": ratio["length"][real].median(),
         }
-    return pd.DataFrame(rows)
+    return pd.DataFrame(columns)
+
+
+def worst(table: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
+    """Return the features whose error is larger by more than a tenth, or covered less by .05."""
+    both = table.merge(against, on=KEYS, suffixes=("", " against"))
+    ratio = both["rmse"] / both["rmse against"].clip(lower=1e-12)
+    fewer = both["coverage"] < both["coverage against"].clip(upper=0.95) - 0.05
+    real = (both["kind"] == "feature") & (both["truth"] != 0)
+    shown = [*KEYS, "rmse", "rmse against", "coverage", "coverage against"]
+    return both.assign(ratio=ratio)[real & ((ratio > 1.1) | fewer)][[*shown, "ratio"]]
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=100, help="samples of each population")
+    parser.add_argument("--n", nargs="+", type=int, default=list(REPEATS), help="sample sizes")
+    parser.add_argument("--share", type=float, default=1.0, help="of the samples, at least two")
     parser.add_argument("--csv", help="where to keep the table")
+    parser.add_argument("--against", help="a kept table, for instance of an earlier version")
     parser.add_argument("--only", nargs="+", default=list(POPULATIONS), help="some populations")
     arguments = parser.parse_args()
     tables = []
-    for n in SIZES:
+    for n in arguments.n:
+        repeats = max(round(arguments.share * REPEATS.get(n, 50)), 2)
         for name in tqdm(arguments.only, desc=f"n = {n}", leave=False):
             if n >= POPULATIONS[name].least:
-                tables.append(simulate(name, n, arguments.repeats))
+                tables.append(simulate(name, n, repeats))
         if arguments.csv:
             sofar = pd.concat(tables, ignore_index=True)
-            sofar.to_csv(arguments.csv, index=False, float_format="%.4g")
+            sofar.to_csv(arguments.csv, index=False, float_format="%.6g")
     table = pd.concat(tables, ignore_index=True)
-    print(table.round(3).to_string())
-    print(summary(table).round(3).to_string())
-    print(f"standard error of a share near 5 %: {np.sqrt(0.05 * 0.95 / arguments.repeats):.4f}")
+    before = pd.read_csv(arguments.against) if arguments.against else None
+    if before is not None and not len(table[KEYS].merge(before[KEYS])):
+        raise SystemExit(f"{arguments.against} has no population with the same n and repeats")
+    print(summaries(table, before).round(3).to_string())
+    if before is not None:
+        print(worst(table, before).round(3).to_string(index=False))

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
+    from firmlib.by_class import FirmByClass, firm_by_class
+    from firmlib.comparison import compare
+    from firmlib.curves import ConditionalScore
     from firmlib.display import (
         ConditionalScoreDisplay,
         FirmDisplay,
@@ -21,25 +24,25 @@ if TYPE_CHECKING:
     from firmlib.joint.additive import Unexplained, unexplained
     from firmlib.joint.search import SearchResult, search
     from firmlib.joint.stability import stability
-    from firmlib.measure import FirmByClass, conditional_expected_score, firm, firm_by_class
-    from firmlib.result import ConditionalScore, FirmResult, compare
+    from firmlib.measure import conditional_expected_score, firm
+    from firmlib.result import FirmResult
     from firmlib.streaming import StreamingFirm
 
 __version__ = "0.2.0.dev0"
 
 _HOMES = {
-    "ConditionalScore": "result",
+    "ConditionalScore": "curves",
     "ConditionalScoreDisplay": "display",
-    "FirmByClass": "measure",
+    "FirmByClass": "by_class",
     "FirmDisplay": "display",
     "FirmResult": "result",
     "SearchResult": "joint.search",
     "StreamingFirm": "streaming",
     "Unexplained": "joint.additive",
-    "compare": "result",
+    "compare": "comparison",
     "conditional_expected_score": "measure",
     "firm": "measure",
-    "firm_by_class": "measure",
+    "firm_by_class": "by_class",
     "plot_by_class": "display",
     "plot_curves": "display",
     "plot_interactions": "display",
@@ -47,9 +50,33 @@ _HOMES = {
     "stability": "joint.stability",
     "unexplained": "joint.additive",
 }
-_MODULES = ("binary", "datasets", "expansion", "features", "normal", "scores", "strings")
-
-__all__ = [*_HOMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "ConditionalScore",
+    "ConditionalScoreDisplay",
+    "FirmByClass",
+    "FirmDisplay",
+    "FirmResult",
+    "SearchResult",
+    "StreamingFirm",
+    "Unexplained",
+    "binary",
+    "compare",
+    "conditional_expected_score",
+    "datasets",
+    "expansion",
+    "features",
+    "firm",
+    "firm_by_class",
+    "normal",
+    "plot_by_class",
+    "plot_curves",
+    "plot_interactions",
+    "scores",
+    "search",
+    "stability",
+    "strings",
+    "unexplained",
+]
 
 
 def __getattr__(name: str) -> object:

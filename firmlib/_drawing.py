@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from firmlib.result import ConditionalScore
+from firmlib.curves import ConditionalScore
 
 try:
     import matplotlib.dates as mdates

@@ -10,8 +10,9 @@ import pandas as pd
 
 from firmlib import _drawing as drawing
 from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, legend, shortened
+from firmlib.curves import ConditionalScore
 from firmlib.measure import conditional_expected_score, firm
-from firmlib.result import ConditionalScore, FirmResult
+from firmlib.result import FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
 # isort: split

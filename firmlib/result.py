@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from firmlib.curves import ConditionalScore, Curves
 from firmlib.estimation.jackknife import Estimate, benjamini_hochberg, holm
 from firmlib.estimation.jackknife import compare as compare_estimates
 from firmlib.estimation.sums import Source
@@ -19,78 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from firmlib.display import ConditionalScoreDisplay, FirmDisplay
+    from firmlib.display import FirmDisplay
 
-__all__ = ["ConditionalScore", "FirmResult", "compare"]
+__all__ = ["FirmResult"]
 
 _SHOWN = 10  # features in a printed result
 
 
-@dataclass(frozen=True, eq=False)
-class ConditionalScore:
-    """The conditional expected score q_f, Definition 1, at finitely many values.
-
-    Attributes
-    ----------
-    t : ndarray
-        Values of the feature: its levels, or a middle value of each bin. The last may be that of
-        missing values: nan, NaT or, of levels, None.
-    q, standard_error : ndarrays
-        E[s(X) | f(X) = t] and its error (0 for a population).
-    p, n : ndarrays
-        Pr(f(X) = t), which sums to 1, and the effective number of rows behind it.
-    kind : str
-        "number", "date", "duration", "ordered" or "nominal".
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
-    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
-    >>> curve.t, curve.q, curve.n
-    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    p: np.ndarray
-    n: np.ndarray
-    standard_error: np.ndarray
-    kind: str = "number"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per value."""
-        import pandas as pd
-
-        names = ("t", "q", "standard_error", "p", "n")
-        return pd.DataFrame({name: getattr(self, name) for name in names})
-
-    def plot(self, ax: Axes | None = None) -> ConditionalScoreDisplay:
-        """Draw the curve."""
-        from firmlib.display import ConditionalScoreDisplay  # matplotlib is an extra
-
-        return ConditionalScoreDisplay(self).plot(ax)
-
-
-class Curves(Mapping[str, ConditionalScore]):
-    """q_f of each feature that has a curve, made when asked for."""
-
-    def __init__(self, result: FirmResult) -> None:
-        self._result = result
-        pairs = zip(result.feature_names, result.sources, strict=True)
-        self._sources = {name: source for name, source in pairs if source.sums is not None}
-
-    def __getitem__(self, name: str) -> ConditionalScore:
-        source, result = self._sources[name], self._result
-        t, bins = source.curve()
-        error = np.sqrt(np.maximum(bins.e, 0)) * (result.rows == "sample")
-        return ConditionalScore(t, bins.m + result.centre, bins.p, bins.n, error, source.kind)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
-
-    def __len__(self) -> int:
-        return len(self._sources)
+def _of_estimate(name: str) -> Any:
+    return property(lambda result: getattr(result.estimate, name))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -106,16 +44,12 @@ class FirmResult:
         Q_f, a standard deviation and so never negative, its standard error and its interval.
     pvalues : ndarray of shape (m,)
         Of the test that Q_f = 0; nan for a population.
-    direction : ndarray of shape (m,)
-        1 where the score rises with the rank of the feature on the whole, -1 where it falls; nan if
-        Q_f is 0 or the feature has no order.
-    signed : ndarray of shape (m,)
-        Q_f with the sign of eq. (10), its direction.
-    variance : ndarray of shape (m,)
-        The estimate of Q_f^2; from a sample it can fall below 0, where Q_f is 0.
-    standardized : ndarray of shape (m,)
-        Q_f / sd(s), from 0 to 1 up to estimation error. Its square is the correlation ratio, and
-        for independent inputs the first-order Sobol index.
+    direction, signed : ndarrays of shape (m,)
+        1 or -1 as the score rises or falls with the rank of the feature on the whole, nan if Q_f is
+        0 or there is no order; and Q_f with that sign, as in eq. (10).
+    variance, standardized : ndarrays of shape (m,)
+        The estimate of Q_f^2, which noise can make negative; Q_f / sd(s), the root of the
+        correlation ratio, and for independent inputs of the first-order Sobol index.
     heavy_tails : ndarray of bool, shape (m,)
         Where few rows decide how large the error is: do not trust it, nor the interval.
     feature_names, kinds : tuples of str
@@ -176,21 +110,10 @@ class FirmResult:
     def _places(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.feature_names)}
 
-    @property
-    def importances(self) -> np.ndarray:
-        return self.estimate.Q
-
-    @property
-    def variance(self) -> np.ndarray:
-        return self.estimate.V
-
-    @property
-    def pvalues(self) -> np.ndarray:
-        return self.estimate.pvalue
-
-    @property
-    def standard_error(self) -> np.ndarray:
-        return self.estimate.standard_error
+    importances = _of_estimate("Q")
+    variance = _of_estimate("V")
+    pvalues = _of_estimate("pvalue")
+    standard_error = _of_estimate("standard_error")
 
     @property
     def ci_low(self) -> np.ndarray:
@@ -228,7 +151,8 @@ class FirmResult:
 
     @cached_property
     def curves(self) -> Mapping[str, ConditionalScore]:
-        return Curves(self)
+        sample = self.rows == "sample"
+        return Curves(dict(zip(self, self.sources, strict=True)), self.centre, sample)
 
     def standardize(self) -> FirmResult:
         """Return the result for s / sd(s); errors account for the estimation of sd(s)."""
@@ -240,10 +164,7 @@ class FirmResult:
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
         """Return a table with one row per feature, the most important first.
 
-        Parameters
-        ----------
-        ranks : bool, default False
-            Add the columns of `ranks`, which compares all pairs of features.
+        `ranks` adds the columns of `ranks`, which compares all pairs of features.
         """
         table = self._frame(self._order)
         return table.join(self.ranks(self.confidence_level)) if ranks else table
@@ -285,11 +206,8 @@ class FirmResult:
     def pvalues_adjusted(self, method: str = "holm") -> np.ndarray:
         """Return p-values adjusted for the number of features.
 
-        Parameters
-        ----------
-        method : {"holm", "bh"}, default "holm"
-            "holm" bounds the probability of any false finding, "bh" (Benjamini and Hochberg) the
-            expected share of false findings.
+        "holm" bounds the probability of any false finding, "bh" (Benjamini and Hochberg) the
+        expected share of false findings.
         """
         check_option("method", method, ("holm", "bh"))
         return holm(self.pvalues) if method == "holm" else benjamini_hochberg(self.pvalues)
@@ -299,20 +217,7 @@ class FirmResult:
     ) -> pd.DataFrame:
         """Compare two features, or all pairs: Q_a - Q_b with its error, interval and test.
 
-        Parameters
-        ----------
-        a, b : str, default None
-            Two features; by default all pairs, the more important feature first.
-        confidence_level : float, default 0.95
-
-        Examples
-        --------
-        >>> import firmlib
-        >>> X = np.random.default_rng(0).normal(size=(500, 2))
-        >>> firmlib.firm(X @ [1, 1.1], X).compare("x1", "x0")[["difference"]].round(1)
-               difference
-        a  b
-        x1 x0         0.1
+        By default all pairs are compared, the more important feature first.
         """
         import pandas as pd
 
@@ -399,7 +304,7 @@ class FirmResult:
             notes.append("firmlib.unexplained(score, X) tells what no single column shows")
         return notes
 
-    def _shown(self, n: int) -> pd.DataFrame:
+    def _shown(self, n: int) -> Any:
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
         return self.to_frame()[columns].head(n)
 
@@ -416,62 +321,3 @@ class FirmResult:
         more = [f"and {len(self) - 2 * _SHOWN} more: see to_frame()"] * (len(self) > 2 * _SHOWN)
         foot = "".join(f"<p>{escape(note)}</p>" for note in [*more, *self._foot])
         return f"<p>{escape(self._head())}</p>{html}{foot}"
-
-
-def compare(
-    result: FirmResult,
-    other: FirmResult,
-    *,
-    paired: bool | str = "auto",
-    confidence_level: float = 0.95,
-) -> pd.DataFrame:
-    """Compare the importances of the same features in two results.
-
-    Parameters
-    ----------
-    result, other : FirmResult
-        Of two models on the same rows, or of two independent samples.
-    paired : bool or "auto", default "auto"
-        Whether the rows are the same, in the same order, with the same weights and groups. "auto"
-        finds out from the bins of the features that both have.
-    confidence_level : float, default 0.95
-
-    Returns
-    -------
-    DataFrame
-        One row per feature that both have: the difference, first minus second, with its standard
-        error, interval and p-value.
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> one, two = (firmlib.firm(lambda X, a=a: X[:, 0] + a * X[:, 1], X) for a in (1, 1.1))
-    >>> firmlib.compare(one, two)[["difference"]].round(2)
-             difference
-    feature
-    x0             -0.0
-    x1             -0.1
-    """
-    import pandas as pd
-
-    for name, each in (("result", result), ("other", other)):
-        if not isinstance(each, FirmResult):
-            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult, as of firm")
-    check_confidence_level(confidence_level)
-    if paired not in (True, False, "auto"):
-        raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
-    names = [name for name in result.feature_names if name in other]
-    if not names:
-        raise ValueError(f"other has the features {other.feature_names}, none of result's")
-    i, j = (np.array([each._place(name) for name in names]) for each in (result, other))
-    if paired and result.n != other.n:
-        if paired != "auto":
-            raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
-        paired = False
-    if paired == "auto":
-        marks = [np.array([r.sources[k].mark for k in at]) for r, at in ((result, i), (other, j))]
-        paired = bool(np.allclose(*marks, rtol=1e-9, atol=0))
-    one, two = result._sampled(), other._sampled()
-    found = compare_estimates(one, i, two, j, confidence_level, bool(paired))
-    return pd.DataFrame(found._asdict(), index=pd.Index(names, name="feature"))

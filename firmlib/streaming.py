@@ -5,42 +5,28 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.estimation.bins import Axes
-from firmlib.estimation.rows import FOLDS, Rows, rows_of
-from firmlib.estimation.scan import Scan, Sums, new_sums
-from firmlib.estimation.sums import (
-    Levels,
-    Numbers,
-    fold_totals,
-    moved_totals,
-    parts,
-    total_variance,
-)
+from firmlib import chunked
+from firmlib.estimation.rows import Rows, rows_of
+from firmlib.estimation.scan import Scan
+from firmlib.estimation.sums import total_variance
+from firmlib.estimation.tally import Bins, Tally
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
-from firmlib.scores import Response, Score, is_model, respond
-from firmlib.tables.checks import check_integer, check_memory
+from firmlib.scores import Response, Score, respond
+from firmlib.tables.checks import check_integer
 from firmlib.tables.columns import Column, check_present
-from firmlib.tables.sources import chunks, dask_reduce, is_source, partitions, sample
+from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
-
-
-class Bins(NamedTuple):
-    """What chunks share: the kinds and labels of the columns, and the slots of the numbers."""
-
-    names: list[str]
-    columns: list[Column]
-    axes: Axes | None
 
 
 class StreamingFirm:
@@ -57,7 +43,7 @@ confidence_level
     bins : object, default None
         `bins` of another stream, so that both can be merged.
     first_rows : int, default 10000
-        Rows that are gathered before bins are found.
+        Rows gathered before bins are found.
 
     Examples
     --------
@@ -106,16 +92,13 @@ confidence_level
         self.response_method, self.target = response_method, target
         self.confidence_level, self.first_rows = confidence_level, first_rows
         self._given_bins = bins
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
-        self._shared = self._given_bins
+    def reset(self) -> None:
+        self.shared = self._given_bins
         self._waiting: list[tuple[list[Column], Rows]] = []
-        self._numbers: Numbers | None = None
-        self._others: dict[int, Sums] = {}
-        self._totals = np.zeros((6, FOLDS))
-        self._centre: float | None = None
-        self._n, self._units = 0, np.zeros(0, np.uint64)
+        self._tally: Tally | None = None
+        self._n, self._has_groups = 0, False
         self._response: Response | None = None
 
     def partial_fit(
@@ -128,22 +111,16 @@ confidence_level
     ) -> Self:
         """Take in more rows. After an error the stream is as it was.
 
-        Parameters
-        ----------
-        X : table with the same columns every time, or dask collection
-        score : fitted estimator, callable X -> (n,), or array of shape (n,)
-        sample_weight, groups : array of shape (n,) or column, default None
-            As for `firm`. A unit may continue in other chunks.
+        X is a table with the same columns every time, or a dask collection; all else is as for
+        `firm`. A unit of `groups` may continue in other chunks.
         """
         if hasattr(X, "__dask_graph__"):
-            columns = _named(score, sample_weight=sample_weight, groups=groups)
-            return self._add_dask(X, score, **columns)
+            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            return self.merge(chunked.summed(self, X, score, columns))
         table = Table(X, at_least=0).with_categorical(self.categorical)
         if table.n == 0:
             return self
-        response = respond(
-            score, table, response_method=self.response_method, target=self.target
-        )
+        response = respond(score, table, response_method=self.response_method, target=self.target)
         self._check_response(response)
         rows = rows_of(
             response.values,
@@ -153,12 +130,13 @@ confidence_level
             population=self.rows == "population",
             start=self._n,
         )
-        if self._n and rows.n and (rows.key is None) != (len(self._units) == 0):
+        if self._n and rows.n and (rows.key is not None) != self._has_groups:
             raise ValueError("groups must be given for all chunks or for none")
         names, columns = self._columns(table, rows)
         self._response = response._replace(values=np.empty(0))
-        if self._shared is None:
-            self._shared = Bins(names, columns, None)
+        if self.shared is None:
+            unknown = Column(np.empty(0), kind="unknown")  # until there is a value
+            self.shared = Bins(names, [unknown] * len(names), None)
         if rows.n:
             self._take(columns, rows)
         return self
@@ -173,24 +151,29 @@ confidence_level
                     "use firm on a table"
                 )
         names = check_names([f.name for f in found], self.feature_names)
-        if self._shared is not None and names != self._shared.names:
-            raise ValueError(f"X has the features {names}, expected {self._shared.names}")
+        if self.shared is not None and names != self.shared.names:
+            raise ValueError(f"X has the features {names}, expected {self.shared.names}")
         columns = [f.of(table).take(rows.keep) for f in found]  # type: ignore[union-attr]
         columns = [c._replace(values=c.dense(rows.n), rows=None) for c in columns]
         if self.missing == "raise":
             for name, column in zip(names, columns, strict=True):
                 check_present(f"feature {name!r}", column.values)
-        return names, columns if self._shared is None else self._joined(columns)
+        return names, columns if self.shared is None else self._joined(columns)
 
     def _joined(self, columns: list[Column]) -> list[Column]:
         """Return columns on the scales of those before."""
-        assert self._shared is not None
-        before = zip(self._shared.names, columns, self._shared.columns, strict=True)
-        return [column.joined(f"feature {name!r}", old) for name, column, old in before]
+        before = zip(self.shared.names, columns, self.shared.columns, strict=True)  # type: ignore[union-attr]
+        return [
+            column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
+            for name, column, old in before
+        ]
 
     def _check_response(self, response: Response) -> None:
         before = self._response
-        if before is not None and (before.method, before.target) != (response.method, response.target):
+        if before is not None and (before.method, before.target) != (
+            response.method,
+            response.target,
+        ):
             raise ValueError(
                 f"score is {response.method} of {response.target!r}, expected {before.method} of "
                 f"{before.target!r} as before"
@@ -198,68 +181,42 @@ confidence_level
 
     def _take(self, columns: list[Column], rows: Rows) -> None:
         """Gather rows until bins can be found, and sum them up from then on."""
-        assert self._shared is not None
-        kinds = [c._replace(values=np.empty(0)) for c in columns]
-        self._shared = self._shared._replace(columns=kinds)
-        self._n += rows.n
-        if rows.key is not None:
-            self._units = np.union1d(self._units, rows.key)
-        if self._settled or self._given_bins is not None:
-            self._settle(self._given_bins)
-            self._add(columns, rows)
+        assert self.shared is not None
+        known = [self._tally is not None or not np.isnan(c.values).all() for c in columns]
+        kinds = [
+            c._replace(values=np.empty(0)) if k else old
+            for c, k, old in zip(columns, known, self.shared.columns, strict=True)
+        ]
+        self.shared = self.shared._replace(columns=kinds)
+        self._n, self._has_groups = self._n + rows.n, rows.key is not None
+        if self._tally is not None or self._given_bins is not None:
+            self._settle(self._given_bins).add(columns, rows)
             return
         columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
         self._waiting.append((columns, replace(rows, s=rows.s.copy())))
         if sum(r.n for _, r in self._waiting) >= self.first_rows:
             self._settle()
 
-    @property
-    def _settled(self) -> bool:
-        return self._numbers is not None or bool(self._others)
-
-    def _settle(self, bins: Bins | None = None) -> None:
-        """Take bins, or find them from the rows that wait, and sum these rows up."""
-        self._shared = bins if self._shared is None else self._shared
-        assert self._shared is not None
+    def _settle(self, bins: Bins | None = None) -> Tally:
+        """Take bins, or find them from the rows that wait; sum these rows up."""
+        self.shared = bins if self.shared is None else self.shared
+        assert self.shared is not None
         waiting, self._waiting = self._waiting, []
-        if not self._settled:
-            columns = [c for c, _ in waiting] or [self._shared.columns]
-            numbers = []
-            for j, column in enumerate(self._shared.columns):
-                values = np.concatenate([c[j].values for c in columns])
-                sums = new_sums(
-                    column._replace(values=values),
-                    len(values),
-                    population=self.rows == "population" and self.n_bins == "auto",
-                    slope=self.method == "slope",
-                )
-                if sums is None:
-                    numbers.append(values)
-                else:
-                    self._others[j] = sums
-            if numbers:
-                n_bins = None if self.n_bins == "auto" else int(self.n_bins)
-                keys = [rows.key for _, rows in waiting if rows.key is not None]
-                unit = np.concatenate(keys) if keys else None
-                axes = None if bins is None else bins.axes
-                axes = axes or Axes.of(np.array(numbers), self._n, n_bins, roomy=True, unit=unit)
-                check_memory("the sums of all features", (5, FOLDS, len(axes.start), axes.slots))
-                self._numbers = Numbers(axes)
-        for each, rows in waiting:
-            self._add(each, rows)
-
-    def _add(self, columns: list[Column], rows: Rows) -> None:
-        """Add rows to the sums."""
-        if self._centre is None:
-            self._centre = rows.centre
-        r = rows.s - self._centre
-        each = parts(r, rows.w if rows.weighted or rows.w[0] != 1 else None)
-        if self._numbers is not None:
-            F = np.array([c.values for j, c in enumerate(columns) if j not in self._others])
-            self._numbers.add(F, each, rows.fold)
-        for j, sums in self._others.items():
-            sums.add(columns[j] if isinstance(sums, Levels) else columns[j].values, each, rows.fold)
-        self._totals += fold_totals(r, rows.w, rows.fold)
+        if self._tally is None:
+            each = zip(*(columns for columns, _ in waiting), strict=True)
+            first = [c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each]
+            keys = [rows.key for _, rows in waiting if rows.key is not None]
+            self._tally = Tally(
+                first or self.shared.columns,
+                None if self.n_bins == "auto" else int(self.n_bins),
+                axes=None if bins is None else bins.axes,
+                unit=np.concatenate(keys) if keys else None,
+                population=self.rows == "population",
+                slope=self.method == "slope",
+            )
+        for columns, rows in waiting:
+            self._tally.add(columns, rows)
+        return self._tally
 
     def fit(
         self,
@@ -277,23 +234,22 @@ confidence_level
         X : table, iterable of tables, dask collection, polars LazyFrame, dataset or path
             A path names a Parquet file, a folder of them or a pattern. Bins are found from rows
             drawn at random out of sixteen row groups or partitions.
-        score : fitted estimator or callable X -> (n,); of one table also scores
-        sample_weight, groups : column, default None
-            Of one table also arrays.
+        score, sample_weight, groups
+            A model or callable, and names of columns; for one table also arrays.
         progress : bool, default False
             Show a bar (needs tqdm).
         """
         after = copy.copy(self)
-        after._reset()
+        after.reset()
         if hasattr(X, "__dask_graph__"):
-            columns = _named(score, sample_weight=sample_weight, groups=groups)
-            after._add_dask(X, score, progress=progress, **columns)
-        elif not is_source(X) and (hasattr(X, "shape") or _is_rows(X)):
+            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            after.merge(chunked.summed(after, X, score, columns, progress))
+        elif not is_source(X) and (hasattr(X, "shape") or chunked.is_rows(X)):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
-            _named(score, sample_weight=sample_weight, groups=groups)
-            if after._shared is None:
-                after._find_bins(sample(X, self.first_rows), groups)
+            chunked.named(score, sample_weight=sample_weight, groups=groups)
+            if after.shared is None:
+                after.find_bins(sample(X, self.first_rows), groups)
             parts_of = chunks(X)
             if progress:
                 from tqdm import tqdm
@@ -304,37 +260,28 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def _find_bins(self, some: Any, groups: str | None) -> None:
+    def find_bins(self, some: Any, groups: Any) -> None:
         """Take the bins of a sample of rows."""
         if some is not None and some.shape[0]:
-            other = copy.copy(self)
-            other._reset()
-            other.partial_fit(some, np.zeros(some.shape[0]), groups=groups)
-            self._shared = self._given_bins = other.bins
+            other = self.emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
+            self.shared = self._given_bins = other.bins
 
-    def _add_dask(
-        self, X: Any, score: Score, *, progress: bool = False, **columns: str | None
-    ) -> Self:
-        """Take in the partitions of a dask collection, each summed up where it is."""
-        blocks, empty = partitions(X), copy.copy(self)
-        empty._reset()
-        if self._shared is None:
-            empty._find_bins(sample(blocks, self.first_rows), columns["groups"])
-        else:
-            empty._shared = empty._given_bins = self.bins
-        found = dask_reduce(blocks, _Task(empty, score, columns), _merged, progress=progress)
-        return self.merge(found)
+    def emptied(self) -> Self:
+        """Return a stream without rows that has the same bins, if any."""
+        other = copy.copy(self)
+        other._given_bins = self.bins if self._n else self._given_bins
+        other.reset()
+        return other
 
     @property
     def bins(self) -> Bins:
         """What another stream needs to have the same bins."""
-        if self._shared is None:
+        if self.shared is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         if not self._n:
-            return self._shared
-        now = copy.deepcopy(self) if self._waiting else self
-        now._settle()
-        return self._shared._replace(axes=now._numbers.axes if now._numbers else None)
+            return self.shared
+        numbers = (copy.deepcopy(self) if self._waiting else self)._settle().numbers
+        return self.shared._replace(axes=None if numbers is None else numbers.axes)
 
     def merge(self, other: StreamingFirm) -> Self:
         """Take in the rows of another stream with the same features, options and bins.
@@ -347,98 +294,52 @@ confidence_level
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if not other._n or other._shared is None or other._response is None:
+        if not other._n or other.shared is None or other._response is None:
             return self
         self._check_response(other._response)
-        names = other._shared.names if self._shared is None else self._shared.names
-        if names != other._shared.names:
-            raise ValueError(f"other has the features {other._shared.names}, expected {names}")
-        if self._n and (len(self._units) > 0) != (len(other._units) > 0):
+        names = other.shared.names if self.shared is None else self.shared.names
+        if names != other.shared.names:
+            raise ValueError(f"other has the features {other.shared.names}, expected {names}")
+        if self._n and self._has_groups != other._has_groups:
             raise ValueError("groups must be given for all streams or for none")
         after = copy.deepcopy(self)
-        after._shared = after._shared or other._shared
+        after.shared = after.shared or other.shared
         for columns, rows in other._waiting:
             after._take(after._joined(columns), rows)
-        if not other._waiting:
-            after._settle(other.bins)
-            after._merge_sums(other)
+        if other._tally is not None:
+            after._settle(other.bins).merge(other._tally)
+            after._n, after._has_groups = after._n + other._n, other._has_groups
         after._response = other._response
         self.__dict__ = after.__dict__
         return self
 
-    def _merge_sums(self, other: StreamingFirm) -> None:
-        self._centre = other._centre if self._centre is None else self._centre
-        move = (other._centre or 0.0) - (self._centre or 0.0)
-        if self._numbers is not None and other._numbers is not None:
-            self._numbers.merge(other._numbers, move)
-        for j, sums in self._others.items():
-            sums.merge(other._others[j], move)  # type: ignore[arg-type]
-        self._totals = self._totals + moved_totals(other._totals, move)
-        self._n += other._n
-        self._units = np.union1d(self._units, other._units)
-
     def result(self) -> FirmResult:
         """Return the importances of the rows so far, as `firm` does; more rows may follow."""
-        if not self._n or self._shared is None or self._response is None:
+        if not self._n or self.shared is None or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         now = copy.deepcopy(self) if self._waiting else self
-        now._settle()
+        tally, columns = now._settle(), self.shared.columns
         found = Scan(
-            self._shared.names,
-            self._n,
+            self.shared.names,
+            tally.n,
             population=self.rows == "population",
-            units=len(self._units) > 0,
+            units=self._has_groups,
             drop=self.missing == "drop",
         )
-        columns = now._shared.columns  # type: ignore[union-attr]
-        if now._numbers is not None:
-            places = [j for j in range(len(columns)) if j not in now._others]
-            found.take(places, now._numbers, [columns[j] for j in places])
-        for j, sums in now._others.items():
+        if tally.numbers is not None:
+            found.take(tally.places, tally.numbers, [columns[j] for j in tally.places])
+        for j, sums in tally.others.items():
             found.take([j], sums, [columns[j]])
         estimate, sources = found.done()
         return FirmResult(
             estimate=estimate,
-            feature_names=tuple(self._shared.names),
+            feature_names=tuple(self.shared.names),
             sources=tuple(sources),
-            n=self._n,
+            n=tally.n,
             rows=self.rows,
-            centre=now._centre or 0.0,
-            total=total_variance(now._totals, self.rows == "population", len(self._units) > 0),
+            centre=tally.centre,
+            total=total_variance(tally.totals, self.rows == "population", self._has_groups),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,
         )
-
-
-def _is_rows(X: Any) -> bool:
-    """Return whether a list holds the rows of one table, not tables."""
-    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
-
-
-def _named(score: Score, **columns: Any) -> dict[str, str | None]:
-    """Return weights and groups of rows that come in chunks; raise unless they name columns."""
-    if not is_model(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
-            "come in chunks; pass scores chunk by chunk to partial_fit"
-        )
-    for name, value in columns.items():
-        if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must name a column, because the rows come in chunks")
-    return columns
-
-
-class _Task(NamedTuple):
-    """Sums up one partition; pickled to where it is."""
-
-    stream: StreamingFirm
-    score: Score
-    columns: dict[str, str | None]
-
-    def __call__(self, table: Any, index: int) -> StreamingFirm:
-        return copy.deepcopy(self.stream).partial_fit(table, self.score, **self.columns)
-
-
-def _merged(one: StreamingFirm, two: StreamingFirm) -> StreamingFirm:
-    return copy.deepcopy(one).merge(two)

@@ -13,6 +13,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
 ]
 exclude_patterns = ["extra"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
@@ -47,16 +48,6 @@ html_theme_options = {
     "show_navbar_depth": 1,
     "home_page_in_toc": True,
 }
-
-if tags.has("print"):  # noqa: F821, Sphinx gives it: the one page that becomes the PDF
-    exclude_patterns += ["api.md", "cite.md", "benchmarks"]
-    html_theme, html_theme_options = "basic", {}
-    html_static_path = ["../build/print-source/_static"]
-    html_extra_path = []
-    html_css_files = ["print.css"]
-    html_js_files = []
-else:
-    extensions += ["sphinx_copybutton"]
 
 
 def literal_formulas(app, what, name, obj, options, lines):

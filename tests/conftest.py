@@ -27,6 +27,7 @@ def pytest_collectstart(collector):
 
     # The same examples each time, so that a change is red because of itself; the long one explores.
     settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
+    settings.register_profile("few", deadline=None, max_examples=5, derandomize=True, database=None)
     settings.register_profile("long", deadline=None, max_examples=500, print_blob=True)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 

@@ -43,7 +43,7 @@ def write_tiny(folder: Path, points: int, seconds: float = 0.2) -> list[str]:
     (folder / "tiny.yaml").write_text(
         f"notebook: tiny\nparameters: {{i: {{range: [1, {points}]}}}}\nmetrics: [square, half]\n"
     )
-    command = [sys.executable, "-m", "workflow.sweep", str(folder / "tiny.yaml")]
+    command = [sys.executable, "-m", "workflow", "sweep", str(folder / "tiny.yaml")]
     return [*command, "--notebooks", str(folder), "--build", str(folder)]
 
 
@@ -111,8 +111,8 @@ def main() -> int:
 def done(folder: Path) -> set[str]:
     """Return the i of all points that are finished."""
     index = folder / "tiny" / "index.json"
-    points = json.loads(index.read_text())["points"] if index.exists() else {}
-    finished = {path.parts[-3] for path in folder.glob("tiny/points/*/notebooks/*.ipynb")}
+    points = json.loads(index.read_text())["tiny"]["runs"] if index.exists() else {}
+    finished = {path.parts[-3] for path in folder.glob("tiny/runs/*/notebooks/*.ipynb")}
     return {str(point["i"]) for name, point in points.items() if name in finished}
 
 

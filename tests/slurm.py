@@ -92,7 +92,7 @@ def caught_at_work(conf: Path, cluster: Path) -> set[str]:
     for process in stopped:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.suspend()
-    points = json.loads((cluster / "tiny" / "index.json").read_text())["points"]
+    points = json.loads((cluster / "tiny" / "index.json").read_text())["tiny"]["runs"]
     folders = set()
     for process in stopped:
         with contextlib.suppress(psutil.Error):

@@ -5,14 +5,10 @@ from decimal import Decimal
 import dask.array as da
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
 from firmlib import features
@@ -40,9 +36,7 @@ def changed(array, where, value):
 
 SCORES = [
     (changed(S, 4, np.nan), {}, r"^score must be finite, got 1 NaN or inf, the first nan at \(4,"),
-    (lambda X: S * np.inf, {}, "^score must be finite, got 20 NaN or inf"),
     (MASKED, {}, "^score must not be masked, got 2 masked values"),
-    (MASKED > 0, {"target": True}, "^score must not be masked"),
     (lambda X: MASKED[:, None], {}, "^score must not be masked"),
     (S[:-1], {}, r"^score has shape \(19,\), expected \(20,\)"),
     (X, {}, r"^score gives 3 numbers per row, of shape \(20, 3\); expected one, or firm_by_class"),
@@ -50,12 +44,8 @@ SCORES = [
     (["ham", "spam"] * 10, {}, r"^score holds labels such as \['ham', 'spam'\]; name .* target"),
     (lambda X: ["ham"] * 20, {}, "^score must hold numbers, got list"),
     (None, {}, r"^score=None must be a fitted model, a function of X, .*firm\(model, X\)"),
-    ("y", {}, "^score='y' must be a fitted model"),
-    ({"a": 1}, {}, "^score must hold numbers|^score holds labels"),
     (SVC, {}, "^score=SVC is a class; expected a fitted instance"),
     (SVC(), {}, "^score=SVC is not fitted; call its fit first"),
-    (make_pipeline(StandardScaler(), SVC()), {}, "^score=Pipeline is not fitted"),
-    (StandardScaler().fit(X), {}, "^score=StandardScaler has none of the methods"),
     (S, {"response_method": "proba"}, r"^response_method='proba' is unknown; expected .*'auto'"),
     (LINE, {"response_method": "predict_proba"}, "LinearRegression has no such method"),
     (LINE, {"target": 1}, "^target=1 is for classifiers; LinearRegression has no classes"),
@@ -67,7 +57,6 @@ SCORES = [
     (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
     (LogisticRegression().fit(X, THREE), {}, r"^target is needed: Logistic.* \[0, 1, 2\]"),
     (WIDE, {}, r"^target is needed: LinearRegression .* \[0, 1, 2\]"),
-    (KMeans(2, n_init=1).fit(X), {}, "^target is needed: KMeans has several classes"),
     (ALIKE, {}, "^target is needed: RandomForestClassifier has several classes or outputs"),
     (
         SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
@@ -93,11 +82,9 @@ def test_one_output_has_no_classes():
 TABLES = [
     (None, r"^X must be a table with 2 axes .*, got NoneType"),
     (S, r"^X must be a table with 2 axes .*, got shape \(20,\)"),
-    (X[None], r"^X must be a table .*, got shape \(1, 20, 3\)"),
     ([[1], [2, 3]], "^X must be a table, but its rows differ in length"),
     ([], r"^X must be a table .*, got shape \(0,\)"),
     (np.empty((0, 3)), r"^X must have at least 2 rows and 1 column, got shape \(0, 3\)"),
-    (X[:, :0], r"^X must have .*, got shape \(20, 0\)"),
     (X[:1], r"^X must have at least 2 rows .*, got shape \(1, 3\)"),
     (LINE, r"^X=LinearRegression is a model or a function; .*firm\(model, X\)"),
 ]
@@ -117,7 +104,6 @@ COLUMNS = [
     (np.array([[None], ["O"], [2.5]], dtype=object), r"^column 'x0' .* 'O' \(str\) and 2.5 \(fl"),
     ([["Rome", 1], [2, 2]], r"^column 'x0' of X holds .* such as 'Rome' \(str\) and 2 \(int\)"),
     (pd.DataFrame({"a": [["a"], ["b"]]}), r"^column 'a' of X .* such as \['a'\] .list. and"),
-    (pl.DataFrame({"a": [["a"], ["b"]]}), "^column 'a' of X holds"),
     (pd.DataFrame({"a": [True, 2]}, dtype=object), r"^column 'a' .* True \(bool\) and 2 \(int\)"),
     (pd.DataFrame({"a": [pd.Timestamp(0), "soon"]}), "^column 'a' of X .*Timestamp.* and 'soon'"),
     (np.array([[1j], [2]]), "^column 'x0' of X must hold numbers, words or dates, got complex128"),
@@ -137,38 +123,29 @@ DAYS = pd.DataFrame(
 RESOLVED = [
     (X, ["age"], r"^feature 'age' is not a column of X; expected one of the 3: \['x0', 'x1', 'x2"),
     (X, 3, "^feature 3 is not a column of X"),
-    (X, [-4], "^feature -4 is not a column of X"),
     (X, [True], "^features is a mask of truth values; expected columns"),
-    (X, [1.0], "^feature 1.0 is not a column of X"),
     (np.eye(2, 50), "age", r"^feature 'age' is not .* one of the 50: .*'x7', …\]$"),
     (X, features.threshold("age", 0), "^feature 'age' is not a column of X"),
-    (X, features.exclude("age"), "^feature 'age' is not a column of X"),
     (X, features.exclude(0, 1, 2), "^features is empty"),
     (X, 1.5, r"^features=1.5 must be columns by name or position, each once, callables, a dict"),
-    (X, X[None], "(?s)^features=.*must be columns"),
     (X, S, r"^features=\[.*, …\] must .* Labels y are not a feature"),
     (X, LABELS.tolist(), r"^features=\[.*, …\] must be columns .*, each once, .* Labels y"),
     (X, [0, [1, 2]], "^features must be a table"),
     (X, [], "^features is empty; expected at least one"),
-    (X, {}, "^features is empty"),
     (X, X[:5], "^features has 5 rows, but X has 20"),
     (X, changed(X, (2, 0), np.inf), "^column 'x0' of features must be finite or missing"),
     (X, {"ratio": lambda X: X[:, 0] + np.inf}, "^feature 'ratio' must be finite or missing"),
     (X, {"head": lambda X: X[:5, 0]}, r"^feature 'head' has shape \(5,\), expected \(20,\)"),
     (X, {"all": lambda X: X}, r"^feature 'all' must have 1 axes, got shape \(20, 3\)"),
     (X, {"c": lambda X: ["a"] * 19 + [3]}, r"^feature 'c' holds .* 'a' \(str\) and 3 \(int\)"),
-    (X, {"f": changed(S, 0, np.inf)}, "^feature 'f' must be finite or missing"),
     (X, {"f": S[:3]}, r"^feature 'f' has shape \(3,\), expected \(20,\)"),
     (X, {"f": []}, r"^feature 'f'=\[\] must be a group, .* or the values of all 20 rows"),
-    (X, {"f": [0.5, 1]}, r"^feature 'f'=\[0.5, 1\] must be a group"),
-    (X, {"f": ["x0", "age"]}, "^feature 'age' is not a column of X"),
     (X, [features.Pairs("xor")], "^feature .* is not a column of X|^Pairs must be given"),
     (X, features.conjunction({"x0": "Rome"}), "^value of column 'x0' must be a finite number, got"),
     (X, features.threshold(0, "high"), "^tau must be a finite number, got 'high'"),
     (X, features.linear([1, 2]), "^a has 2 entries, but X has 3 columns"),
     (DAYS, features.threshold("day", "soon"), "^tau='soon' must be a date"),
     (DAYS, features.threshold("city", 1), "^'city' is a category, whose levels are not numbers"),
-    (DAYS, features.product("city", "n"), "^'city' is a category"),
     (DAYS, features.linear([1, 1, 1]), "^'city' is a category|^1 is a category"),
     (DAYS, features.literal("city", "Roma"), r"^value 'Roma' is not a level of .*\['Oslo', 'Rome"),
     (DAYS, features.literal("day", "Monday"), "^value of column 'day'='Monday' must be a date"),
@@ -185,12 +162,10 @@ def test_features(table, asked, message):
 CALLS = [
     (lambda: features.product(), "^product needs at least one column, got none"),
     (lambda: features.conjunction({}), r"^conjunction needs a dict of column to value, got \{\}"),
-    (lambda: features.conjunction([0, 1]), r"^conjunction needs a dict .*, got \[0, 1\]"),
     (lambda: features.conjunction({0: np.nan}), "^value of column 0 must be a finite number, got"),
     (lambda: features.literal("city", ["Rome"]), r"^value of column 'city' must be .* \['Rome'\]"),
     (lambda: features.threshold(0, np.nan), "^tau must be a finite number, got nan"),
     (lambda: features.linear([1, np.nan]), "^a must be finite, got 1 NaN"),
-    (lambda: features.linear([]), r"^a is empty, got shape \(0,\)"),
     (lambda: features.Pairs("product"), "^kind='product' is unknown; expected one of .'interact"),
     (lambda: features.Pairs("xor").features(X), r"^'x0' must have two values.*threshold\('x0', "),
     (lambda: features.Pairs("xor", [0]).parts(X), r"^columns=\['x0'\] of Pairs must be two col"),
@@ -199,14 +174,11 @@ CALLS = [
     (lambda: features.Pairs("interaction").features(X), "^kind='interaction' is not a function"),
     (lambda: check_names(["a", "b", "a"]), "^feature names must differ, got 'a' 2 times"),
     (lambda: check_names(["a"], ["a", "b"]), "^feature_names has 2 names for 1 features"),
-    (lambda: check_names(["a"], "a"), "^feature_names='a' must be a sequence of names"),
     *[
         (lambda given=given: check_given(given, Table(X)), message)
         for given, message in [
             (np.sin, "^given=.* must be columns of X by name or position; add a column to X"),
-            ([np.sin], "^given=.* must be columns of X by name or position"),
             (1.5, "^given=1.5 must be columns of X by name or position"),
-            ({0: 1}, "^given=.* must be columns of X by name or position"),
             (S, "^feature .* is not a column of X"),
             ([], r"^given=\[\] must be one or more columns of X, each once"),
             (["x0", 0], "^given=.* must be one or more columns of X, each once"),
@@ -214,13 +186,10 @@ CALLS = [
     ],
     (lambda: Table(X).with_categorical(["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
     (lambda: Table(X).with_categorical("x0"), "^categorical='x0' must be a list of columns"),
-    (lambda: Table(X).with_categorical(True), "^categorical=True"),
     (lambda: Table(X).vector("groups", MASKED), "^groups must not be masked"),
     (lambda: read("f", S, 3), r"^f has shape \(20,\), expected \(3,\)"),
     (lambda: chunks("nowhere/*.parquet"), "^X='nowhere/.*' is not a file, folder or pattern"),
-    (lambda: chunks(DAYS), "^X=DataFrame must be an iterable of tables, a LazyFrame"),
     (lambda: chunks(3), "^X=int must be an iterable of tables"),
-    (lambda: partitions(da.ones(3)), r"^X must be a table with 2 axes"),
     (lambda: partitions(da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
     (lambda: check_memory("X", (10**9, 10**3)), "^X of shape .* would take 7450.6 GiB, more than"),
     (lambda: check_option("method", None, ["auto"]), "^method=None is unknown; expected one of"),

@@ -1,19 +1,170 @@
-"""StreamingFirm on worker processes, one of which is killed."""
+"""Rows in chunks: dask, LazyFrames, datasets, Parquet; worker processes, one of them killed."""
 
 import contextlib
 import os
 import signal
 import uuid
+from collections import Counter
 
 import dask.array as da
 import dask.dataframe as dd
 import distributed
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow.dataset as ds
 import pytest
-from test_streaming import F, N, S, W, assert_same
 
 from firmlib import StreamingFirm, firm
+
+N = 4000
+rng = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "day": np.repeat(pd.date_range("2013-01-01", periods=N // 10).to_numpy(), 10),  # sorted
+        "carrier": rng.choice(["AA", "B6", "UA"], N),
+        "temp": np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N)),
+        "hour": rng.integers(0, 24, N),
+        "w": rng.integers(1, 5, N) / 4,
+    }
+)
+X.loc[X.index[-20:], "carrier"] = "HA"  # a level that comes late
+X.loc[X.index[:400], "carrier"] = None  # nothing there at first
+FEATURES = ["day", "carrier", "temp", "hour"]
+F = np.column_stack([rng.normal(size=N), rng.integers(0, 4, N), rng.lognormal(sigma=2, size=N)])
+
+
+def model(X):
+    day = pd.to_datetime(pd.Series(np.asarray(X["day"]))).dt.day_of_year.to_numpy()
+    carrier = pd.Series(np.asarray(X["carrier"], dtype=object))
+    temp = pd.Series(np.asarray(X["temp"], dtype=float)).fillna(2).to_numpy()
+    return (
+        day / 100 + (carrier == "AA").to_numpy() - temp + 0.1 * np.asarray(X["hour"], dtype=float)
+    )
+
+
+def linear(F):
+    return F[:, 0] - F[:, 1] + np.log(F[:, 2])
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    for i in range(4):
+        part = X.iloc[1000 * i : 1000 * (i + 1)]
+        part.to_parquet(folder / f"{i}.parquet", row_group_size=250)
+    return folder
+
+
+def source(kind, folder):
+    return {
+        "path": lambda: str(folder),
+        "pattern": lambda: str(folder / "*.parquet"),
+        "dataset": lambda: ds.dataset(folder),
+        "lazy": lambda: pl.scan_parquet(folder / "*.parquet"),
+        "dask frame": lambda: dd.read_parquet(folder),
+        "dask of pandas": lambda: dd.from_pandas(X, npartitions=7),
+        "generator": lambda: (X.iloc[i : i + 333] for i in range(0, N, 333)),
+    }[kind]()
+
+
+KINDS = ["path", "pattern", "dataset", "lazy", "dask frame", "dask of pandas", "generator"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_every_source_is_the_table(parquet, kind, weight):
+    exact = firm(model, X, FEATURES, sample_weight=weight)
+    found = firm(model, source(kind, parquet), FEATURES, sample_weight=weight)
+    assert (found.kinds, found.n, found.response) == (exact.kinds, N, "callable")
+    np.testing.assert_allclose(found.importances, exact.importances, rtol=0.03)
+    np.testing.assert_allclose(found.importances[1], exact.importances[1], rtol=1e-9)  # levels
+    np.testing.assert_allclose(found.standard_error, exact.standard_error, rtol=0.4)
+    np.testing.assert_allclose(found.missing, exact.missing)
+    if weight is None:
+        curve = found.curves["carrier"]
+        counts = dict(zip(curve.t, curve.n, strict=True))
+        assert counts == Counter(None if pd.isna(c) else c for c in X["carrier"])
+
+
+@pytest.mark.parametrize("kind", ["path", "dask frame"])
+def test_bins_of_sorted_rows_are_found_from_all_of_them(parquet, kind):
+    stream = StreamingFirm(["day"], first_rows=800).fit(source(kind, parquet), model)
+    curve = stream.result().curves["day"]
+    assert curve.t[0] < np.datetime64("2013-02-01")
+    assert curve.t[-1] > np.datetime64("2014-01-01")
+    assert curve.n.max() < N / 20
+    same = StreamingFirm(["day"], bins=stream.bins).partial_fit(X, model).result()
+    np.testing.assert_allclose(same.variance, stream.result().variance, rtol=1e-9)
+
+
+def test_each_partition_is_computed_once_and_scored_once():
+    seen, scored = Counter(), Counter()
+
+    def block(block_info=None):
+        [where] = block_info.values()
+        i = where["chunk-location"][0]
+        seen[i] += 1
+        values = np.random.default_rng(i).normal(size=(500, 3))
+        values[:, 2] = i
+        return values
+
+    def score(X):
+        scored[int(X[0, 2])] += 1
+        return X[:, 0]
+
+    table = da.map_blocks(block, chunks=((500,) * 20, (3,)), dtype=float, meta=np.empty((0, 0)))
+    result = firm(score, table)
+    assert set(seen.values()) == set(scored.values()) == {1}
+    assert len(seen) == len(scored) == 20
+    assert result.importances[0] == pytest.approx(1, rel=0.05)
+    assert result.importances[1] < 0.1
+
+
+@pytest.mark.parametrize("chunks", [(700, 3), ((1, 2, 997, 3000), 2), (N, 3)], ids=str)
+def test_dask_arrays_of_any_chunks(chunks):
+    exact, found = firm(linear, F), firm(linear, da.from_array(F, chunks=chunks))
+    np.testing.assert_allclose(found.importances, exact.importances, rtol=0.03)
+    np.testing.assert_allclose(found.importances[1], exact.importances[1], rtol=1e-9)
+
+
+def test_dask_frames_of_unknown_length_with_empty_partitions():
+    lazy = dd.from_pandas(X.assign(number=np.arange(N)), npartitions=13)
+    lazy = lazy[lazy.number < 2000][FEATURES]
+    found, exact = firm(model, lazy), firm(model, X[FEATURES][:2000])
+    np.testing.assert_allclose(found.importances, exact.importances, rtol=0.05)
+    assert found.n == 2000
+    stream = StreamingFirm().partial_fit(X[FEATURES][:500], model).partial_fit(lazy, model)
+    assert stream.result().n == 2500
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: firm(model, "nowhere/*.parquet"),
+            "^X='nowhere/.*' is not a file, folder or pattern",
+        ),
+        (lambda: firm(linear, da.zeros(9)), r"^X must be a table .*got shape \(9,\)"),
+        (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),
+        (
+            lambda: firm(linear, da.from_array(F), sample_weight=np.ones(N)),
+            "^sample_weight must name a column, because the rows come in chunks",
+        ),
+        (lambda: firm(linear, da.from_array(F), given=[0]), "given and Pairs need all rows"),
+    ],
+)
+def test_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_bar_is_shown_when_asked_for(capsys):
+    StreamingFirm(FEATURES).fit(iter([X]), model, progress=True)
+    assert "1chunk" in capsys.readouterr().err
+
+
+# Worker processes
 
 
 @pytest.fixture(scope="module")
@@ -31,61 +182,27 @@ def client():
         yield client
 
 
-def local(bins, weights=None):
-    return StreamingFirm(bins=bins).partial_fit(F, S, weights).result()
-
-
-def test_array_on_two_processes(client):
+def test_on_two_processes(client, parquet):
     assert len(set(client.run(os.getpid).values()) - {os.getpid()}) == 2
-    table, s = da.from_array(F, chunks=(170, 5)), da.from_array(S, chunks=170)
-    stream = StreamingFirm(first_rows=500).partial_fit(table, s, W)
-    assert_same(stream.result(), local(stream.bins, W))
-    bins = StreamingFirm().partial_fit(F, S).bins
-    assert_same(StreamingFirm(bins=bins).partial_fit(table, s).result(), firm(S, F))
-
-
-def test_frame_on_two_processes(client):
-    frame = pd.DataFrame(F, columns=list("abcde")).assign(s=S)
-    lazy = dd.from_pandas(frame, npartitions=20).query("s < 1e6")  # of unknown lengths
-    stream = StreamingFirm(first_rows=500).partial_fit(lazy[list("abcde")], lazy.s)
-    expected = StreamingFirm(bins=stream.bins).partial_fit(frame[list("abcde")], S)
-    assert_same(stream.result(), expected.result())
-
-
-def test_an_error_on_a_worker_is_told_here(client):
+    stream = StreamingFirm(FEATURES).fit(dd.read_parquet(parquet), model, sample_weight="w")
+    same = StreamingFirm(FEATURES, bins=stream.bins).partial_fit(X, model, sample_weight="w")
+    np.testing.assert_allclose(stream.result().variance, same.result().variance, rtol=1e-9)
     bad = F.copy()
     bad[N - 1, 2] = np.inf
-    with pytest.raises(ValueError, match=r"^column 'x2' of F must be finite or missing, got 1 inf"):
-        StreamingFirm(first_rows=100).partial_fit(da.from_array(bad, chunks=(500, 5)), S)
-
-
-def test_a_model_on_parquet_where_the_rows_are(client, tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(F, columns=list("abcde")).assign(word=rng.choice(["x", "y", "z"], N))
-    frame.loc[rng.random(N) < 0.1, "a"] = np.nan
-    for i in range(5):
-        frame.iloc[i::5].to_parquet(tmp_path / f"{i}.parquet", row_group_size=100)
-    stream = StreamingFirm().fit(total, dd.read_parquet(tmp_path))
-    result = stream.result()
-    expected = StreamingFirm(bins=stream.bins).partial_fit(frame, total).result()
-    np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-10)
-    np.testing.assert_allclose(result.standard_error, expected.standard_error, rtol=1e-10)
-    assert result.kinds[-1] == "nominal"
-    assert result.missing[0] == pytest.approx(frame["a"].isna().mean())
-
-
-def total(frame):
-    return frame["b"].to_numpy() + (frame["word"] == "x").to_numpy() + frame["a"].isna().to_numpy()
+    with pytest.raises(ValueError, match=r"^column 'x2' of X must be finite or missing, got 1 inf"):
+        firm(linear, da.from_array(bad, chunks=(500, 3)))
 
 
 def test_a_killed_worker_changes_nothing(client, tmp_path):
     pids = set(client.run(os.getpid).values())
-    table = da.from_array(F, chunks=(100, 5)).map_blocks(deadly, tmp_path, meta=np.empty((0, 5)))
-    stream = StreamingFirm(bins=StreamingFirm().partial_fit(F, S).bins).partial_fit(table, S)
+    table = da.from_array(F, chunks=(100, 3)).map_blocks(deadly, tmp_path, meta=np.empty((0, 3)))
+    bins = StreamingFirm().partial_fit(F, linear).bins
+    found = StreamingFirm(bins=bins).partial_fit(table, linear).result()
     reads = [path for path in tmp_path.iterdir() if path.name != "killed"]
     assert int((tmp_path / "killed").read_text()) in pids - set(client.run(os.getpid).values())
     assert len(reads) > table.numblocks[0]  # what the process held was read again
-    assert_same(stream.result(), firm(S, F))
+    np.testing.assert_allclose(found.variance, firm(linear, F).variance, rtol=1e-9)
+    assert found.n == N
 
 
 def deadly(block, folder):

@@ -1,6 +1,5 @@
 """What `make reproduce` notices: a change, a truncation, and no last digit, of any file."""
 
-import base64
 import json
 import re
 
@@ -10,7 +9,6 @@ from workflow import ROOT
 from workflow.compare import compare
 
 NOTEBOOK = ROOT / "notebooks" / "01_definition.ipynb"
-SVG = ROOT / "figures" / "boolean_svm.svg"  # with pixels inside
 
 
 @pytest.fixture
@@ -27,18 +25,12 @@ def changed(tmp_path):
     return compare_with_copy
 
 
-def picture(name="stability"):
-    return base64.b64encode((ROOT / "figures" / f"{name}.png").read_bytes()).decode()
-
-
 @pytest.mark.parametrize(
     ("path", "pattern", "new", "message"),
     [
-        (ROOT / "data" / "definition.csv", r"a,1,3\.5", "a,1,3.6", "column .* differs by"),
+        (ROOT / "data" / "definition.csv", r"a,1,3\.5", "a,1,3.6", "column .* different"),
         (NOTEBOOK, r'"text": \[\n *"', '"text": [\n"x', "output of cell .* differs"),
-        (NOTEBOOK, r'(?<="image/png": ")[^"]+', picture(), "output of cell .* differs"),
-        (SVG, "</svg>", "<g/></svg>", "draws something else"),
-        (SVG, r"L \d+", "L 1", "positions differ by"),
+        (NOTEBOOK, '"image/png": "', '"image/gif": "', "output of cell .* differs"),
         (ROOT / "data" / "claims.json", '"confirmed"', '"partly"', "differ"),
     ],
 )
@@ -66,12 +58,9 @@ def test_another_picture_is_noticed(tmp_path):
     assert "pixels" in said
 
 
-def test_last_digits_and_the_names_made_from_them_do_not_matter(changed):
-    last_digit = r"L (\d+\.\d+)(?=\d \d)"
-    assert changed(SVG, last_digit, r"L \g<1>5") == ([], [])
-    [name] = set(re.findall(r'clip-path="url\(#(p[0-9a-f]{10})\)"', SVG.read_text())[:1])
-    assert changed(SVG, f"^(.*){name}(.*){name}", r"\1pffffffffff\2pffffffffff") != ([], [])
-    assert changed(SVG, ".+", lambda m: m[0].replace(name, "pffffffffff")) == ([], [])
+def test_last_digits_do_not_matter(changed):
+    table = ROOT / "data" / "definition.csv"
+    assert changed(table, r"a,1,3\.5\b", "a,1,3.500000001") == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +68,6 @@ def test_last_digits_and_the_names_made_from_them_do_not_matter(changed):
     [
         "data/definition.csv",
         "figures/definition.png",
-        "figures/definition.svg",
         "notebooks/01_definition.ipynb",
         "data/claims.json",
     ],

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import approx_fprime
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
@@ -43,12 +42,12 @@ SCALED = [  # scikit-learn's default gamma, 1 / (d Var[X])
     {"kernel": "rbf", "gamma": "auto"},
 ]
 MACHINES = [
-    *[SVC(**kernel).fit(X, labels) for kernel in KERNELS + SCALED],
-    *[SVC(**kernel).fit(X, words) for kernel in KERNELS[-1:]],
-    *[NuSVC(**kernel).fit(X, labels) for kernel in KERNELS + SCALED],
+    *[SVC(**kernel).fit(X, words) for kernel in KERNELS + SCALED],
+    *[SVC(**kernel).fit(sparse.csr_matrix(X), labels) for kernel in KERNELS],
+    NuSVC(gamma="scale").fit(X, labels),
     *[SVR(**kernel).fit(X, y) for kernel in KERNELS + SCALED],
-    *[NuSVR(**kernel).fit(X, y) for kernel in KERNELS + SCALED],
-    *[OneClassSVM(nu=0.3, **kernel).fit(X) for kernel in KERNELS + SCALED],
+    NuSVR(kernel="poly").fit(X, y),
+    OneClassSVM(nu=0.3).fit(X),
     *[KernelRidge(**kernel).fit(X, y) for kernel in KERNELS],
     KernelRidge(kernel="rbf", gamma=None).fit(X, y),  # None is 1 / d
     KernelRidge(kernel="polynomial", gamma=None, degree=2).fit(X, y),
@@ -62,27 +61,17 @@ def raw(machine, X):
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_expansion_equals_the_machine(machine):
+def test_expansion_and_gradient_are_those_of_the_machine(machine):
+    """The gradient against central differences of the machine's own output."""
     expansion = KernelExpansion.from_estimator(machine)
     np.testing.assert_allclose(expansion(X), raw(machine, X), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_gradient_of_kernel_machines(machine):
-    """Against central differences of the machine's own output."""
     step = 1e-5
     expected = [
         [(raw(machine, [x + e]) - raw(machine, [x - e]))[0] / (2 * step) for e in step * np.eye(3)]
         for x in POINTS
     ]
-    np.testing.assert_allclose(gradient(machine, POINTS), expected, rtol=1e-6, atol=1e-7)
-
-
-def test_gradient_of_an_expansion_itself():
-    expansion = KernelExpansion([1.0, -2.0], [[0.0, 1.0], [2.0, 0.5]], "rbf", scale=0.3)
-    x = np.array([0.4, -0.2])
-    expected = approx_fprime(x, lambda x: expansion([x])[0], 1e-7)
-    np.testing.assert_allclose(gradient(expansion, [x])[0], expected, rtol=1e-5)
+    for score in (machine, expansion):
+        np.testing.assert_allclose(gradient(score, POINTS), expected, rtol=1e-6, atol=1e-7)
 
 
 def test_width_is_the_papers_gamma():
@@ -114,15 +103,6 @@ def test_unfolded_weights(kernel):
     assert not unfolded
     norm = expansion.dual_coef @ (expansion(expansion.centers) - expansion.intercept)
     np.testing.assert_allclose(w @ w, norm, rtol=1e-9)  # ||w||^2 = alpha' K alpha
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_machines_fitted_on_sparse_rows(kernel):
-    machine = SVC(**kernel).fit(sparse.csr_matrix(X), labels)  # holds sparse coefficients
-    expansion = KernelExpansion.from_estimator(machine)
-    np.testing.assert_allclose(expansion(X), raw(machine, X), rtol=1e-10, atol=1e-10)
-    dense = gradient(SVC(**kernel).fit(X, labels), POINTS)
-    np.testing.assert_allclose(gradient(machine, POINTS), dense, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +145,3 @@ def test_other_kernels_are_refused(machine):
 def test_several_outputs_have_no_single_gradient(machine):
     with pytest.raises(ValueError, match="several outputs, dual_coef_ of shape"):
         gradient(machine, X)
-
-
-def test_gradient_of_a_log_link_is_refused_at_the_origin_too():
-    model = PoissonRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 7.0])
-    with pytest.raises(ValueError, match="is not linear in X"):
-        gradient(model, [[0.0]])

@@ -175,7 +175,8 @@ def test_search_finds_the_rule_and_different_rules():
     assert result.feature_names[0].startswith("x0 > ")
     assert sum("x0" in name for name in result.feature_names) <= 2
     assert any("x1 > " in name and "x2 > " in name for name in result.feature_names)
-    assert (result.covered > 0).all() and list(result.to_frame().columns[1:3]) == [
+    assert (result.covered > 0).all()
+    assert list(result.to_frame().columns[1:3]) == [
         "searched",
         "covered",
     ]
@@ -201,7 +202,8 @@ def test_stability_matches_rows_and_is_never_negative():
     X = pd.DataFrame(normal(200, 2), columns=["a", "b"])
     y = -X["a"] + 0.1 * normal(200, 1, 1)[:, 0]
     found = firmlib.stability(LinearRegression(), X, y, standardize=True)
-    assert (found["importance"] >= 0).all() and found.index[0] == "a"
+    assert (found["importance"] >= 0).all()
+    assert found.index[0] == "a"
     assert_allclose(found.loc["a", "importance"], 1, atol=0.05)
     with pytest.raises(ValueError, match="y has the index"):
         firmlib.stability(LinearRegression(), X, y.iloc[::-1])
@@ -210,7 +212,7 @@ def test_stability_matches_rows_and_is_never_negative():
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    ("call", "message"),
     [
         (lambda X: firm(X[:, 0], X, Pairs("xor")), r"must have two values.*features.threshold"),
         (

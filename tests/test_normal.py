@@ -58,46 +58,11 @@ def test_firm_linear_by_quadrature_of_the_conditional_mean(j):
 
     expected = signed_sd(q, MEAN[j], COV[j, j])
     np.testing.assert_allclose(firm_linear(w, COV)[j], expected, rtol=1e-10)
+    along = firm_linear(w, COV, directions=[np.eye(3)[j], w])
+    np.testing.assert_allclose(along, [expected, np.sqrt(w @ COV @ w)], rtol=1e-10)
 
 
-def test_firm_linear_by_simulation(rng):
-    """Q_f is the slope of s on f times sd(f): its standard error is that of a regression."""
-    n, w = 200_000, np.array([1.0, -2.0, 3.0])
-    directions = rng.normal(size=(4, 3))
-    X = rng.multivariate_normal(MEAN, COV, size=n)
-    Q = firm_linear(w, COV, directions=directions)
-    for a, expected in zip(directions, Q, strict=True):
-        f = X @ a
-        z = (f - f.mean()) / f.std()
-        s = X @ w - X.mean(axis=0) @ w
-        contribution = z * s - z**2 * np.mean(z * s) / 2  # its influence function
-        assert abs(np.mean(z * s) - expected) < 4 * contribution.std() / np.sqrt(n)
-
-
-def test_firm_linear_of_the_coordinate_directions(rng):
-    w = rng.normal(size=3)
-    np.testing.assert_allclose(
-        firm_linear(w, COV, directions=np.eye(3)), firm_linear(w, COV), rtol=1e-14
-    )
-
-
-def test_firm_linear_of_the_score_itself_is_its_sd(rng):
-    w = rng.normal(size=3)
-    np.testing.assert_allclose(firm_linear(w, COV, directions=[w]), np.sqrt([w @ COV @ w]))
-
-
-def test_firm_linear_of_uncorrelated_inputs():
-    np.testing.assert_allclose(firm_linear([1, -2], np.diag([9, 0.25])), [3, -1])
-
-
-def test_firm_linear_of_what_does_not_vary_is_exactly_zero():
-    cov = np.array([[2.0, 0.0, 0.2], [0.0, 0.0, 0.0], [0.2, 0.0, 1.0]])
-    assert firm_linear([1, 5, 2], cov)[1] == 0
-    copies = np.array([[0.3, 0.3], [0.3, 0.3]])  # x0 = x1: x0 - x1 is constant
-    assert firm_linear([1, 2], copies, directions=[[1, -1], [0, 0]]).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("d", [3, 20, 100])
+@pytest.mark.parametrize("d", [3, 100])
 def test_directions_in_which_nothing_varies_are_exactly_zero(rng, d):
     """x = L z with two z only: a'x is constant for all a orthogonal to L, but for rounding."""
     L = rng.normal(size=(d, 2))
@@ -169,7 +134,7 @@ def rbf_curve(alpha, centers, gamma, mean, cov, j):
     return q
 
 
-@pytest.mark.parametrize("gamma", [0.8, 2.0, 10.0, 300.0])
+@pytest.mark.parametrize("gamma", [0.2, 0.8, 2.0, 10.0, 300.0])
 @pytest.mark.parametrize("j", [0, 1, 2])
 def test_firm_rbf_by_quadrature(rng, gamma, j):
     alpha = rng.normal(size=20)
@@ -178,48 +143,6 @@ def test_firm_rbf_by_quadrature(rng, gamma, j):
     expected = signed_sd(q, MEAN[j], COV[j, j])
     Q = firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)
     np.testing.assert_allclose(Q[j], expected, rtol=1e-8)
-
-
-def test_firm_rbf_by_nested_quadrature():
-    """Nothing but the definition: integrate s over x1 given x0 = t, then over t."""
-    alpha = np.array([1.0, -0.7, 0.4])
-    centers = np.array([[0.0, 0.5], [1.0, -1.0], [-0.8, 0.3]])
-    gamma, mean, cov = 1.3, np.array([0.2, -0.4]), np.array([[1.0, 0.5], [0.5, 0.8]])
-
-    def q(t):
-        m, [[v]] = conditional(0, t, mean, cov)
-        x1 = m + np.sqrt(v) * NODES[::10]
-        X = np.column_stack([np.repeat(t, x1.shape[1]), x1.ravel()])
-        return rbf_score(X, alpha, centers, gamma).reshape(x1.shape) @ WEIGHTS[::10] * 10
-
-    expected = signed_sd(q, mean[0], cov[0, 0])
-    np.testing.assert_allclose(
-        firm_rbf(gaussian(alpha, centers, gamma), mean, cov)[0], expected, rtol=1e-8
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("gamma", [0.7, 3.0])
-def test_firm_rbf_by_simulation(rng, gamma):
-    """Two scores that share x_j and nothing else have covariance Var q_j."""
-    alpha = rng.normal(size=20)
-    centers = rng.multivariate_normal(MEAN, COV, size=20)
-    Q = firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)
-    n = 100_000
-    X = rng.multivariate_normal(MEAN, COV, size=n)
-    s = rbf_score(X, alpha, centers, gamma)
-    for j in range(3):
-        twin = X.copy()
-        rest = np.delete(np.arange(3), j)
-        slope = COV[rest, j] / COV[j, j]
-        noise = rng.multivariate_normal([0, 0], conditional(j, 0.0)[1], size=n)
-        twin[:, rest] = MEAN[rest] + np.outer(X[:, j] - MEAN[j], slope) + noise
-        other = rbf_score(twin, alpha, centers, gamma)
-        products = (s - s.mean()) * (other - other.mean())
-        assert abs(products.mean() - Q[j] ** 2) < 4 * products.std() / np.sqrt(n)
-        moments = (X[:, j] - MEAN[j]) * (s - s.mean())
-        if abs(moments.mean()) > 5 * moments.std() / np.sqrt(n):
-            assert np.sign(Q[j]) == np.sign(moments.mean())
 
 
 def test_firm_rbf_of_directions(rng):
@@ -233,26 +156,6 @@ def test_firm_rbf_of_directions(rng):
         expected = signed_sd(rotated, T[0] @ MEAN, T[0] @ COV @ T[0])
         Q = firm_rbf(gaussian(alpha, centers, 1.5), MEAN, COV, directions=[a, -a])
         np.testing.assert_allclose(Q, [expected, -expected], rtol=1e-8)
-
-
-def test_firm_rbf_of_the_coordinate_directions(rng):
-    alpha, centers = rng.normal(size=5), rng.normal(size=(5, 3))
-    np.testing.assert_allclose(
-        firm_rbf(gaussian(alpha, centers, 1.5), MEAN, COV, directions=np.eye(3)),
-        firm_rbf(gaussian(alpha, centers, 1.5), MEAN, COV),
-        rtol=1e-14,
-    )
-
-
-@pytest.mark.parametrize("gamma", [0.05, 0.2])
-def test_firm_rbf_of_narrow_kernels(rng, gamma):
-    alpha = np.array([1.0, -2.0])
-    centers = np.array([[0.3, -0.5, 0.1], [0.9, -1.5, 0.4]])
-    q = rbf_curve(alpha, centers, gamma, MEAN, COV, 0)
-    expected = signed_sd(q, MEAN[0], COV[0, 0])
-    np.testing.assert_allclose(
-        firm_rbf(gaussian(alpha, centers, gamma), MEAN, COV)[0], expected, rtol=1e-8
-    )
 
 
 @pytest.mark.parametrize("gamma", [10.0, 1.0, 1e-2, 1e-4, 1e-6, 1e-8])
@@ -285,13 +188,6 @@ def test_firm_rbf_with_a_singular_covariance(rng):
         np.testing.assert_allclose(Q[j], signed_sd(q, MEAN[j], cov[j, j]), rtol=1e-8)
 
 
-def test_firm_rbf_of_an_input_that_does_not_vary_is_exactly_zero(rng):
-    cov = np.array([[1.0, 0.0, 0.3], [0.0, 0.0, 0.0], [0.3, 0.0, 1.0]])
-    Q = firm_rbf(gaussian(rng.normal(size=6), rng.normal(size=(6, 3)), 1.2), MEAN, cov)
-    assert Q[1] == 0
-    assert Q[[0, 2]].all()
-
-
 @pytest.mark.parametrize("distance", [5, 10, 60, 1e3, 1e6])
 def test_firm_rbf_of_centers_far_away(distance):
     """A center in the tail adds nothing, not NaN; E[exp(-k (x - c)^2)] is known for d = 1."""
@@ -301,17 +197,6 @@ def test_firm_rbf_of_centers_far_away(distance):
     alone = firm_rbf(gaussian([1.0], [[0.2]], 1.0), [0.0], [[1.0]])
     both = firm_rbf(gaussian([1.0, 1.0], [[0.2], [distance]], 1.0), [0.0], [[1.0]])
     np.testing.assert_allclose(both, alone, rtol=0, atol=2 * np.sqrt(second))
-
-
-def test_firm_rbf_in_batches(rng):
-    """1500 centers need two batches; every center twice is the same score."""
-    alpha, centers = rng.normal(size=750), rng.normal(size=(750, 2))
-    cov = np.array([[1.0, 0.4], [0.4, 1.0]])
-    np.testing.assert_allclose(
-        firm_rbf(gaussian(np.tile(alpha / 2, 2), np.tile(centers, (2, 1)), 1.0), [0, 0], cov),
-        firm_rbf(gaussian(alpha, centers, 1.0), [0, 0], cov),
-        rtol=1e-9,
-    )
 
 
 @pytest.mark.parametrize("kind", [SVC, SVR])
@@ -390,15 +275,8 @@ def test_shrinkage_is_that_of_the_paper(rng, n):
     intensity, cov = naive_shrinkage(X)
     np.testing.assert_allclose(shrinkage_intensity(X), intensity, rtol=1e-10)
     np.testing.assert_allclose(shrinkage_covariance(X), cov, rtol=1e-10, atol=1e-14)
-
-
-def test_shrinkage_without_and_with_all_of_it(rng):
-    X = rng.normal(size=(20, 3)) @ [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
-    cov = np.cov(X, rowvar=False)
-    np.testing.assert_allclose(shrinkage_covariance(X, intensity=0), cov, rtol=1e-12)
-    np.testing.assert_allclose(shrinkage_covariance(X, intensity=1), np.diag(np.diag(cov)))
-    half = shrinkage_covariance(X, intensity=0.5)
-    np.testing.assert_allclose(half, (cov + np.diag(np.diag(cov))) / 2, rtol=1e-12)
+    half, plain = shrinkage_covariance(X, intensity=0.5), np.cov(X, rowvar=False)
+    np.testing.assert_allclose(half, (plain + np.diag(np.diag(plain))) / 2, rtol=1e-12)
 
 
 def test_shrinkage_with_fewer_rows_than_columns_is_positive_definite(rng):
@@ -409,11 +287,6 @@ def test_shrinkage_with_fewer_rows_than_columns_is_positive_definite(rng):
     assert np.linalg.eigvalsh(cov).min() > 0
     np.linalg.cholesky(cov)
     np.testing.assert_allclose(np.diag(cov), X.var(axis=0, ddof=1), rtol=1e-12)
-
-
-def test_shrinkage_vanishes_in_large_samples(rng):
-    X = rng.multivariate_normal(MEAN, COV, size=100_000)
-    assert shrinkage_intensity(X) < 1e-3
 
 
 def test_units_do_not_matter_to_firm_with_shrinkage(rng):
@@ -434,8 +307,3 @@ def test_shrinkage_of_a_constant_column(rng, n, value):
     assert not cov[:, 1].any()
     np.testing.assert_allclose(cov[::2, ::2], shrinkage_covariance(X[:, ::2]), rtol=1e-12)
     assert firm_linear([1, 1, 1], cov)[1] == 0
-
-
-def test_shrinkage_of_one_column():
-    X = np.array([[1.0], [2.0], [4.0]])
-    np.testing.assert_allclose(shrinkage_covariance(X), np.atleast_2d(np.var(X, ddof=1)))

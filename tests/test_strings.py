@@ -117,9 +117,9 @@ def test_top_motifs_are_the_best_of_all(degree, length):
     X = rng.integers(4, size=(6, L), dtype=np.uint8)
     weights = PositionalWeights.from_dual(X, rng.normal(size=6), degree=degree, shift=1)
     for background in (None, Background.product(rng.dirichlet(np.ones(4), size=L))):
-        found = top_motifs(weights, length, 8, background)
+        found = top_motifs(weights, length, 8, background, merge=False)
         Q = poim(weights, length, background)
         np.testing.assert_allclose([f[2] for f in found], np.sort(Q.ravel())[::-1][:8], atol=1e-10)
-        for motif, position, importance in found:
+        for motif, position, importance, _ in found:
             code = int(encode([motif])[0].astype(int) @ 4 ** np.arange(length)[::-1])
             np.testing.assert_allclose(Q[position, code], importance, atol=1e-10)

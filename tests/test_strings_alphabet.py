@@ -1,6 +1,8 @@
 """Letters to codes and back, and FASTA files."""
 
+import bz2
 import gzip
+import lzma
 import tracemalloc
 from itertools import product
 
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmlib.strings import read_fasta
+from firmlib.strings import PROTEIN, one_hot, read_fasta
 from firmlib.strings.alphabet import decode, encode
 from firmlib.strings.words import index_word, word_index
 
@@ -66,8 +68,8 @@ def test_codes_are_not_copied():
 
 BAD = {
     "N": (["ACGT", "ACNT"], r"^seqs\[1\] has 'N' at position 2; expected A, C, G or T"),
-    "gap": (["-CGT"], r"^seqs\[0\] has '-' at position 0"),
-    "U": (["ACGU"], r"^seqs\[0\] has 'U' at position 3"),
+    "gap": (["-CGT"], r"^seqs\[0\] has '-' at position 0; .*; remove gaps, or write N"),
+    "U": (["ACGU"], r"^seqs\[0\] has 'U' at position 3; .*pass alphabet=RNA, or replace U with T"),
     "blank": (["ACGT "], r"^seqs\[0\] has ' ' at position 4"),
     "newline": (["ACGT\n", "ACGTA"], r"^seqs\[0\] has '\\n' at position 4"),
     "first of several": (["ACGT", "ANGX", "NNNN"], r"^seqs\[1\] has 'N' at position 1"),
@@ -95,6 +97,9 @@ BAD = {
     "codes in one row": (np.array([0, 1, 2]), r"^seqs must have 2 axes .* shape \(3,\)"),
     "floats": (np.array([[0.0, 1.0]]), r"^seqs holds float64; expected strings or integer codes"),
     "truth": (np.array([[True, False]]), r"^seqs holds bool; expected strings or integer codes"),
+    "stop codon": (["AC*"], r"^seqs\[0\] has '\*' at position 2; .*; remove the stop codon$"),
+    "identity": (np.eye(4, dtype=int), r"^seqs of shape \(4, 4\) is one-hot; expected codes: pass"),
+    "one-hot": (np.eye(4)[CODES], r"^seqs of shape \(3, 7, 4\) is one-hot.* seqs.argmax\(axis=-1"),
     "uneven codes": ([[0, 1], [2]], r"^seqs must be strings, or rows of codes of one length"),
 }
 
@@ -116,7 +121,7 @@ PLAIN = ">one  first\nGATT\nACA\n\n>two\r\nacgtACG\r\n> three\nTTTTTTT"
 
 
 @pytest.mark.parametrize("text", [PLAIN, "\n\n" + PLAIN + "\n\n", "\ufeff" + PLAIN])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
 def test_fasta(tmp_path, text, pack):
     path = tmp_path / "seqs.any"
     path.write_bytes(pack(text.encode()))
@@ -133,9 +138,9 @@ BAD_FASTA = {
     "blank": (b"\n \n", r"is empty; expected FASTA records"),
     "empty record": (b">one\nACGT\n>two\n>three\nACGT", r"record 1 \('two'\) is empty"),
     "only a header": (b">one\n", r"record 0 \('one'\) is empty; expected a sequence"),
-    "truncated": (gzip.compress(b">one\nACGT\n")[:-6], "is no plain or gzip FASTA file"),
-    "damaged": (gzip.compress(b">one\nACGT\n")[:10] + b"rubbish" * 9, "is no plain or gzip"),
-    "binary": (b"\xff\xfe\x00", "is no plain or gzip FASTA file"),
+    "truncated": (gzip.compress(b">one\nACGT\n")[:-6], "is no plain or compressed FASTA file"),
+    "damaged": (gzip.compress(b">one\nACGT\n")[:10] + b"rubbish" * 9, "is no plain or compressed"),
+    "binary": (b"\xff\xfe\x00", "is no plain or compressed FASTA file"),
 }
 
 
@@ -145,6 +150,20 @@ def test_refused_fasta(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"bad\.fa.* {message}"):
         read_fasta(path)
+
+
+def test_a_header_keeps_its_odd_characters_and_comments_are_left_out(tmp_path):
+    path = tmp_path / "odd.fa"
+    path.write_bytes(">one\u2028two\x0cthree\x85\n;comment\nGA\r;more\rTT\r\nACA\n".encode())
+    assert read_fasta(path) == (["one\u2028two\x0cthree\x85"], ["GATTACA"])
+
+
+def test_one_hot():
+    X = one_hot(["GAN", "TTT"])
+    assert (X.shape, X.dtype) == ((2, 3, 4), np.float32)
+    np.testing.assert_array_equal(X[0], [[0, 0, 1, 0], [1, 0, 0, 0], [0.25] * 4])
+    np.testing.assert_array_equal(X[1].argmax(axis=1), [3, 3, 3])
+    assert one_hot(["MK"], alphabet=PROTEIN).shape == (1, 2, 20)
 
 
 def test_missing_file(tmp_path):

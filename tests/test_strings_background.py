@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conftest import random_chain
 
+from firmlib.strings import PositionalWeights, poim, top_motifs
 from firmlib.strings.alphabet import encode
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.words import windows
@@ -108,6 +109,37 @@ def test_fit_without_pseudo_counts():
     background = Background.fit(["AAC", "CAC"], 1, pseudo_count=0)
     np.testing.assert_allclose(background.transition[0, 0], [1 / 3, 2 / 3, 0, 0])
     np.testing.assert_allclose(background.transition[0, 3], [0.25] * 4)  # never seen
+
+
+def test_letters_by_position():
+    X = random_chain(np.random.default_rng(1), 1, 6).sample(400, 0)
+    X[:, 3] = 2
+    for order in (0, 1):
+        background = Background.fit(X, order, positional=True)
+        np.testing.assert_allclose(background.probabilities(1)[3], [0, 0, 1, 0])
+        counts = np.array([np.bincount(column, minlength=4) for column in X.T])
+        expected = (counts + 1) / (len(X) + 4)
+        varies = [0, 1, 2, 4, 5]
+        tolerance = {"rtol": 1e-12} if order == 0 else {"atol": 0.03}
+        np.testing.assert_allclose(
+            background.probabilities(1)[varies], expected[varies], **tolerance
+        )
+    again = Background.fit(["ANG"] * 5 + ["CNT"] * 5, 0, positional=True, unknown="average")
+    np.testing.assert_allclose(again.probabilities(1)[0], [6 / 14, 6 / 14, 1 / 14, 1 / 14])
+
+
+def test_a_constant_column_is_named_where_a_homogeneous_chain_is_fitted_or_used():
+    X = np.random.default_rng(0).integers(0, 4, (50, 6))
+    X[:, 3] = 2
+    message = r"the same letter in column 3 \(G\), but .* pass positional=True"
+    with pytest.warns(UserWarning, match=message):
+        background = Background.fit(X, 1)
+    w = PositionalWeights.from_dict({("GA", 3): 1.0}, 6)
+    with pytest.warns(UserWarning, match=message):
+        top_motifs(w, 2, 1, background)
+    known = Background.fit(X, 1, positional=True)
+    assert top_motifs(w, 2, 1, known)[0].word.endswith("A")
+    np.testing.assert_allclose(poim(w, 1, known)[3], 0, atol=1e-12)
 
 
 def test_words_have_their_first_letter_in_front():

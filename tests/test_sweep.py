@@ -1,11 +1,12 @@
 """Grids of sweeps: what they expand to, and what is wrong in them, by line."""
 
+import csv
 import json
 
 import nbformat
 import pytest
 
-from workflow import ROOT, committed, engine
+from workflow import ROOT
 from workflow.grid import Grid
 from workflow.sweep import results, table
 
@@ -24,10 +25,10 @@ def grid(tmp_path):
     notebook.metadata["kernelspec"] = {"name": "python3", "language": "python"}
     nbformat.write(notebook, tmp_path / "tiny.ipynb")
 
-    def read(text, **options):
+    def read(text):
         path = tmp_path / "g.yaml"
         path.write_text("notebook: tiny\n" + text)
-        return Grid(path, tmp_path, **options)
+        return Grid(path, tmp_path)
 
     return read
 
@@ -79,80 +80,52 @@ def test_a_point_keeps_its_name_when_the_grid_grows(grid):
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "message"),
+    ("text", "message"),
     [
-        ("parameters:\n  m: [1]", 3, "unknown parameter 'm'; tiny has n, C, flag"),
-        ("parameters:\n  n: [1]\n  C:\n  - 1.0\n  - x", 6, "C='x' is text, expected float"),
-        ("parameters:\n  C: [1e-3]", 3, "C='1e-3' is text, expected float; write 0.001"),
-        ("parameters:\n  n: [1.5]", 3, "n=1.5 is float, expected int"),
-        ("parameters:\n  n: [true]", 3, "n=True is bool, expected int"),
-        ("parameters:\n  flag: ['false']", 3, "flag='false' is text, expected bool"),
-        ("parameters:\n  parts: [[1], 2]", 3, r"parts=2 is int, expected list\[int\]"),
-        ("parameters:\n  n: []", 3, r"n=\[\] is empty"),
-        ("parameters:\n  n: {range: [3, 1]}", 3, "is no range; expected"),
-        ("parameters:\n  n: {log_range: [0, 1, 3]}", 3, "is no range; expected"),
-        ("parameters:\n  n: {from: 1}", 3, "is no range; expected"),
-        ("parameters:\n  n: [1]\n  n: [2]", 4, "'n' stands here twice"),
-        ("parameters: [3]", 2, "expected parameters with their values"),
-        ("parameters: {n: [1]}\nseeds: 0", 3, "seeds=0 must be a whole number"),
-        ("parameters: {seed: [1]}\nseeds: 2", 3, "exclude each other"),
-        ("parameters: {n: [1]}\nskip: n > 1", 3, "expected a list"),
-        ("parameters: {n: [1]}\nskip:\n- n >", 4, "is no expression"),
-        ("parameters: {n: [1]}\nskip:\n- m > 1", 4, "unknown parameter 'm'"),
-        ("parameters: {n: [1]}\nskip:\n- n > 2\n- open('x')", 5, "may only compare"),
-        ("parameters: {n: [1]}\nskip:\n- name > 1", 4, "not supported between"),
-        ("parameters: {n: [1]}\nskip:\n- n == 1", 3, "no point is left"),
-        ("parameters: {n: [1]}\nmetrics: [rank, auc]", 3, "tiny never records 'auc'"),
-        ("parameters: {n: [1]}\nmetric: [rank]", 3, "'metric' is unknown; expected one of"),
-        ("parameters:\n  n: {range: [1, 10000000000]}", 3, "has more than 1000000 values"),
-        ("parameters:\n  C: {range: [0, 1, 1.0e-300]}", 3, "has more than 1000000 values"),
-        ("parameters:\n  C: {range: [0, .inf]}", 3, "has more than 1000000 values"),
-        ("parameters:\n  C: {log_range: [1, .inf, 3]}", 3, "is no range"),
-        ("parameters:\n  C: {log_range: [1, 2, 100000000000]}", 3, "is no range"),
-        ("parameters:\n  C: [1.0, .inf]", 3, "C=inf must be finite"),
-        ("parameters:\n  C: .nan", 3, "C=nan must be finite"),
-        (f"parameters:\n  C: 1{'0' * 400}", 3, "is int, expected float"),
-        ("parameters: {n: 1}\nseeds: 100000000000", 3, "must be a whole number from 1 to 1000000"),
-        ("parameters: {n: [1]}\nskip:\n- n > 9**9**9", 4, "may only compare and calculate"),
-        ("parameters: {n: [1]}\nskip:\n- n > 1 << 99999999", 4, "may only compare and calc"),
-        ("parameters: {n: [1]}\nskip:\n- name * n == name", 4, "calculate with numbers"),
-        ("parameters: {n: [1]}\nskip:\n- name == 'a' * 99999999999", 4, "calculate with numbers"),
-        ("a: &a [1]\nparameters: {n: *a}", 3, r"write \*a out"),
-        ("parameters: &a\n  n: *a", 3, r"write \*a out"),
-        ("parameters:\n  ? [n, C]\n  : 1", 3, "expected a name before the colon"),
-        ("parameters:\n  n: {range: [1, 101]}\n  seed: {range: [1, 100]}", 2, "10100 points; add"),
+        ("parameters: {m: [1]}", "unknown parameter 'm'; tiny has n, C, flag"),
+        ("parameters: {C: [1.0, x]}", "C='x' must be a finite float"),
+        ("parameters: {C: [1e-3]}", r"C='1e-3' must be .* write 1\.0e-3"),
+        ("parameters: {n: [1.5]}", "n=1.5 must be a finite int"),
+        ("parameters: {n: [true]}", "n=True must be a finite int"),
+        ("parameters: {flag: ['false']}", "flag='false' must be a finite bool"),
+        ("parameters: {parts: [[1], 2]}", r"parts=2 must be a finite list\[int\]"),
+        ("parameters: {n: []}", r"n=\[\] is empty"),
+        ("parameters: {n: {range: [3, 1]}}", "must be {range"),
+        ("parameters: {n: {log_range: [0, 1, 3]}}", "must be {range"),
+        ("parameters: {n: {from: 1}}", "must be {range"),
+        ("parameters: {n: [1], n: [2]}", "'n' occurs twice .* line 2"),
+        ("parameters: [3]", "3 must be a mapping"),
+        ("parameters: {n: [1]}\nseeds: 0", "seed={'range': .* must be"),
+        ("parameters: {n: [1]}\nseeds: 1.5", "seeds=1.5 must be"),
+        ("parameters: {seed: [1]}\nseeds: 2", "exclude each other"),
+        ("parameters: {n: [1]}\nskip: n > 1", "skip='n > 1' must be .*list"),
+        ("parameters: {n: [1]}\nskip: [n >]", r"skip: 'n >'"),
+        ("parameters: {n: [1]}\nskip: [m > 1]", "'m' is not defined"),
+        ("parameters: {n: [1]}\nskip: [open('x')]", "not a supported function"),
+        ("parameters: {n: [1]}\nskip: [name > 1]", "skip: 'name > 1'"),
+        ("parameters: {n: [1]}\nskip: [n == 1]", "no point is left"),
+        ("parameters: {n: [1]}\nmetrics: [rank, auc]", "tiny never records 'auc'"),
+        ("parameters: {n: [1]}\nmetric: [rank]", "some of the keys notebook, parameters"),
+        ("parameters: {n: {range: [1, 10000000000]}}", "at most 10000 values"),
+        ("parameters: {C: {range: [0, 1, 1.0e-300]}}", "at most 10000 values"),
+        ("parameters: {C: {log_range: [1, .inf, 3]}}", "must be {range"),
+        ("parameters: {C: [1.0, .inf]}", "C=inf must be a finite"),
+        (f"parameters: {{C: 1{'0' * 400}}}", "too large"),
+        ("parameters: {n: {range: [1, 101]}, seed: {range: [1, 100]}}", "10100 points; split"),
+        ("parameters: [", "line 2"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_with_its_line(grid, text, line, message):
-    with pytest.raises(ValueError, match=rf"g\.yaml:{line}: .*{message}"):
+def test_what_is_wrong_is_named(grid, text, message):
+    with pytest.raises(ValueError, match=rf"g\.yaml: .*{message}"):
         grid(text)
 
 
-def test_all_complaints_come_at_once_and_large_grids_with_consent(grid):
-    with pytest.raises(ValueError, match=r"(?s)yaml:3: .*yaml:4: "):
-        grid("parameters:\n  m: [1]\n  n: []")
-    large = grid("parameters: {n: {range: [1, 10001]}}", limit=float("inf"))
-    assert len(large.points) == 10_001
-
-
-def test_files_that_are_no_grid_are_refused(grid):
-    with pytest.raises(ValueError, match=r"g.yaml: .*line 2"):
-        grid("parameters: [")
+def test_only_notebooks_of_the_folder_are_swept(grid):
     path = grid("parameters: {n: 1}").path
-    path.write_text("\nnotebook: x")
-    with pytest.raises(ValueError, match=r"g.yaml:2: no notebook 'x'; there are tiny"):
-        Grid(path, path.parent)
-    for name in (
-        "../tiny",
-        f"{path.parent}/tiny",
-        "sub/../tiny",
-    ):  # what is outside is not executed
+    for name in ("x", "../tiny", f"{path.parent}/tiny", "sub/../tiny"):
         path.write_text(f"notebook: {name}")
-        with pytest.raises(ValueError, match=r"g.yaml:1: no notebook .*; there are tiny"):
+        with pytest.raises(ValueError, match=r"g.yaml: no notebook .*; there are \['tiny'\]"):
             Grid(path, path.parent)
-    path.write_text("[" * 1000 + "]" * 1000)
-    with pytest.raises(ValueError, match="nested too deeply"):
-        Grid(path, path.parent)
 
 
 def test_results_have_a_row_for_every_point(grid, tmp_path):
@@ -160,11 +133,10 @@ def test_results_have_a_row_for_every_point(grid, tmp_path):
     states = [
         {"status": "done", "seconds": 1.5, "metrics": {"rank": 1, "score": 1 / 3}},
         {"status": "failed", "seconds": 2.0, "error": "ValueError: no", "cell": 2, "metrics": {}},
-        {"status": "running", "seconds": None},
     ]
     for point, state in zip(found.points, states, strict=False):
-        (tmp_path / "points" / point).mkdir(parents=True)
-        (tmp_path / "points" / point / "run.json").write_text(json.dumps(state))
+        (tmp_path / "runs" / point).mkdir(parents=True)
+        (tmp_path / "runs" / point / "run.json").write_text(json.dumps(state))
     lines = table(results(found, tmp_path)).splitlines()
     assert lines[0] == "point,n,rank,score,seconds,status,error,cell"
     assert [line.split(",", 1)[1] for line in lines[1:]] == [
@@ -180,55 +152,11 @@ def test_committed_grids_are_right(path):
     assert len(Grid(path, ROOT / "notebooks").points) >= 40
 
 
-# Tables that are committed
-
-
-def test_committed_tables_are_whole(tmp_path):
-    broken, _ = committed.notes(ROOT / "data", ROOT / "notebooks", tmp_path)
-    assert broken == []
-    assert len(list((ROOT / "data").glob("sweep_*.csv"))) == 2
-
-
-def test_a_table_is_taken_over_with_what_made_it(grid, tmp_path):
-    found, data = grid("parameters: {n: [1, 2]}\nmetrics: [rank]"), tmp_path / "data"
-    made = tmp_path / "sweeps" / "g"
-    for point in found.points:
-        (made / "points" / point).mkdir(parents=True)
-        run = {"status": "done", "seconds": 1.0, "metrics": {"rank": 1}}
-        (made / "points" / point / "run.json").write_text(json.dumps(run))
-
-    def take_over():
-        committed.take_over(found.path, tmp_path / "sweeps", data)
-
-    def notes():
-        return committed.notes(data, tmp_path, tmp_path / "sources")
-
-    with pytest.raises(SystemExit, match=r"There is no table of .*g\.yaml"):
-        take_over()
-    rows = table(results(found, made))
-    (made / "results.csv").write_text(rows)
-    makers = engine.makers(found.notebook, tmp_path / "sources")
-    (made / "makers.json").write_text(committed.dumps(found.notebook, rows, makers))
-    take_over()
-    copy = data / "sweep_g.csv"
-    assert copy.read_text() == rows
-    assert notes() == ([], [])
-
-    text = found.notebook.read_text()
-    found.notebook.write_text(text.replace("rank=n", "rank=n + 1"))
-    assert notes() == ([], ["sweep_g.csv was made with another notebook; make sweep renews it"])
-    found.notebook.write_text(text.replace('"outputs": []', '"outputs": [ ]'))
-    assert notes() == ([], [])
-    copy.write_text("".join(rows.splitlines(keepends=True)[:-1]))
-    [said], _ = notes()
-    assert said.startswith("sweep_g.csv is not what its sweep made")
-    copy.with_suffix(".json").write_text("{")
-    [said], _ = notes()
-    assert "its checksums cannot be read" in said
-
-    (made / "results.csv").write_text(rows.replace("1,1,1,done", "1,1,2,done"))
-    with pytest.raises(SystemExit, match="was changed after the sweep"):
-        take_over()
-    (made / "results.csv").write_text(rows.replace("done", "failed", 1))
-    with pytest.raises(SystemExit, match="1 points are not done"):
-        take_over()
+def test_cells_that_a_spreadsheet_would_compute_are_quoted():
+    """By a ' before them; numbers, negative ones too, stay numbers."""
+    texts = ["=1+1", "+1", "-2", "@a", "\tb", "a=b", "'c"]
+    rows = [{"=n": text, "x": -1.5, "i": -2, "error": ""} for text in texts]
+    head, *read = csv.reader(table(rows).splitlines())
+    assert head == ["'=n", "x", "i", "error"]
+    assert [row[0] for row in read] == ["'=1+1", "'+1", "'-2", "'@a", "'\tb", "a=b", "'c"]
+    assert {tuple(row[1:]) for row in read} == {("-1.5", "-2", "")}

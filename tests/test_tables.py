@@ -2,24 +2,21 @@
 
 import datetime
 import warnings
-from collections import Counter
 from decimal import Decimal
 from operator import add
 
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 from scipy import sparse
 
 from firmlib.tables import Table, read
-from firmlib.tables.sources import chunks, dask_reduce, is_source, partitions, sample
+from firmlib.tables.sources import chunks, dask_reduce, is_source, sample
 
-N = 60
+N = 150
 rng = np.random.default_rng(0)
 LEVELS = ["Adelie", "Chinstrap", "Gentoo"]
 CODES = rng.integers(0, 3, N)
@@ -69,26 +66,6 @@ FRAMES = {
         0, "species", ARROW.column("species").dictionary_encode()
     ),
 }
-
-
-@pytest.mark.parametrize("kind", FRAMES)
-def test_every_kind_of_frame_is_read_alike(kind):
-    table = Table(FRAMES[kind])
-    species, size, day = (table.column(j) for j in range(3))
-    assert [c.kind for c in (species, size, day)] == ["nominal", "number", "date"]
-    assert species.labels is not None
-    assert species.labels.tolist() == LEVELS
-    for column, expected in ((species, CODES), (size, SIZE)):
-        np.testing.assert_array_equal(column.values, np.where(MISSING, np.nan, expected))
-        assert column.values.dtype == float
-    np.testing.assert_array_equal(
-        day.shown(day.values), np.where(MISSING, np.datetime64("NaT"), DAY)
-    )
-    assert not table.plain
-    part = table.rows(10, 30)
-    assert (part.n, part.names) == (20, table.names)
-    np.testing.assert_array_equal(part.column(1).values, size.values[10:30])
-    assert table.data is FRAMES[kind] or isinstance(FRAMES[kind], list)
 
 
 NOON = datetime.time(12)
@@ -244,14 +221,14 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("data", PLAIN.values(), ids=PLAIN)
-@pytest.mark.parametrize("columns", [slice(2, 5), slice(6, 7)])
-def test_blocks_of_columns(data, columns):
+@pytest.mark.parametrize("rows", [slice(1000, 2500), np.arange(0, 3000, 7)], ids=["slice", "some"])
+def test_blocks_of_columns(data, rows):
     table = Table(data)
     assert table.plain
-    block = table.block(columns, slice(1000, 2500))
+    block = table.block(slice(2, 5), rows)
     assert block.flags.c_contiguous
     assert block.dtype == float
-    np.testing.assert_array_equal(block, np.asarray(data, dtype=float)[1000:2500, columns].T)
+    np.testing.assert_array_equal(block, np.asarray(data, dtype=float)[rows, 2:5].T)
 
 
 def test_a_block_names_the_column_with_an_infinite_value():
@@ -297,40 +274,7 @@ def test_a_vector_may_be_a_column():
         table.vector("groups", pd.Series(SIZE, index=range(1, N + 1)))
 
 
-# Rows that come in chunks
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rows")
-    for i in range(4):
-        rows = pd.DataFrame({"row": np.arange(1000 * i, 1000 * (i + 1)), "word": "a"})
-        rows.to_parquet(folder / f"{i}.parquet", row_group_size=250)
-    return folder
-
-
-def rows_of(tables):
-    return np.sort(np.concatenate([Table(table).column("row").values for table in tables]))
-
-
-SOURCES = {
-    "path": str,
-    "Path": lambda folder: folder,
-    "pattern": lambda folder: f"{folder}/*.parquet",
-    "dataset": ds.dataset,
-    "lazy": lambda folder: pl.scan_parquet(f"{folder}/*.parquet"),
-}
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_every_row_of_a_source_comes_once(folder, kind):
-    source = SOURCES[kind](folder)
-    assert is_source(source)
-    np.testing.assert_array_equal(rows_of(chunks(source)), np.arange(4000))
-    some = rows_of([sample(source, 800)])
-    assert len(np.unique(some)) == len(some) == 800
-    assert some[0] < 400
-    assert some[-1] > 3600
+# Rows that come in chunks; see test_cluster.py for files
 
 
 def test_iterables_of_tables():
@@ -341,39 +285,10 @@ def test_iterables_of_tables():
     assert sample(iter(tables), 10) is None
 
 
-def total(table, index):
-    return Counter(rows=len(table), index=index)
-
-
-def test_dask_partitions_are_computed_once_and_summed_up():
-    seen = Counter()
-
-    def block(block_info=None):
-        [where] = block_info.values()
-        seen[i := where["chunk-location"][0]] += 1
-        return np.full((500, 3), float(i))
-
-    table = da.map_blocks(block, chunks=((500,) * 20, (3,)), dtype=float, meta=np.empty((0, 0)))
-    assert is_source(table)
-    parts = partitions(table)
-    assert sample(parts, 160).shape == (160, 3)
-    dask_reduce(parts, total, add)
-    assert set(seen.values()) == {1}
-    assert len(seen) == 20
-
-
-def test_dask_frames_and_arrays_in_blocks_of_columns():
-    frame = dd.from_pandas(pd.DataFrame({"a": np.arange(100.0)}), npartitions=7)
-    assert dask_reduce(frame, total, add) == {"rows": 100, "index": 21}
-    assert 50 <= len(sample(frame, 50)) < 57  # so many of each of seven
-    array = da.ones((100, 2), chunks=(30, 1))
-    assert dask_reduce(array, total, add, progress=False) == {"rows": 100, "index": 6}
-    assert sample(array, 40).shape == (40, 2)
-
-
 def test_dask_reduces_in_the_order_of_rows():
-    array = da.ones((30, 1), chunks=(1, 1))
+    array = da.ones((30, 2), chunks=(1, 1))
     assert dask_reduce(array, lambda table, index: [index], add) == list(range(30))
+    assert sample(array, 40).shape[1] == 2
 
 
 def test_missing_dates_are_shown_without_a_warning():

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import nbformat
@@ -36,68 +37,88 @@ def folder(tmp_path):
     notebook.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": ""}
     nbformat.write(notebook, tmp_path / "sources" / "tiny.ipynb")
     points = {"one": {"i": 1}, "two": {"i": 2}, "long": {"i": 3}}
-    (tmp_path / "index.json").write_text(json.dumps({"points": points}))
+    (tmp_path / "index.json").write_text(json.dumps({"tiny": {"runs": points}}))
     return tmp_path
 
 
-def ask(folder, point):
+def ask(point):
     """Return the command that runs a point."""
-    arguments = ["sources/tiny.ipynb", f"points/{point}", "index.json", point]
-    return [sys.executable, "-m", "workflow.warm", *arguments]
+    return [
+        sys.executable,
+        "-m",
+        "workflow.warm",
+        "sources/tiny.ipynb",
+        f"runs/{point}",
+        "index.json",
+    ]
 
 
-def serve(folder, *command):
+def serve(folder, command):
     """Run a command as Snakemake is run, with forks at its service; return its exit status."""
-    with (folder / "lock").open("w") as lock:
-        serving = [sys.executable, "-m", "workflow.warm", "--serve", str(lock.fileno()), *command]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        return subprocess.run(
-            serving, cwd=folder, env=environment, pass_fds=[lock.fileno()], check=False
-        ).returncode
+    code = (
+        "import subprocess, sys; from pathlib import Path; from workflow.warm import Forks\n"
+        "with open('log', 'w') as log, Forks(Path('.'), log) as forks:\n"
+        "    process = subprocess.Popen(sys.argv[1:])\n"
+        "    while process.poll() is None: forks.handle_request()\n"
+        "sys.exit(process.returncode)"
+    )
+    return run(folder, [sys.executable, "-c", code, "sh", "-c", command])
+
+
+def run(folder, command):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
 
 
 def said(folder, point):
     """Return what the last cell shows."""
-    path = folder / "points" / point / "notebooks" / "tiny.ipynb"
+    path = folder / "runs" / point / "notebooks" / "tiny.ipynb"
     outputs = nbformat.read(path, as_version=4).cells[-1].outputs
     return ast.literal_eval(outputs[0]["data"]["text/plain"])
 
 
 def test_forks_are_as_fresh_as_processes(folder):
     """Parameters, folder and random numbers of their own; nothing is left by the run before."""
-    both = shlex.join(ask(folder, "one")) + " && " + shlex.join(ask(folder, "two"))
-    assert serve(folder, "sh", "-c", both) == 0
-    subprocess.run(
-        ask(folder, "long"), cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True
-    )
+    assert serve(folder, f"{shlex.join(ask('one'))} && {shlex.join(ask('two'))}") == 0
+    assert run(folder, ask("long")) == 0
     one, two, cold = (said(folder, point) for point in ("one", "two", "long"))
     assert (one[0], two[0], cold[0]) == (1, 2, 3)
     assert one[1] != two[1]
     assert one[2] == cold[2]  # the kernel's backend, though matplotlib was there before
-    assert one[3] == str(folder / "points" / "one")
+    assert one[3] == str(folder / "runs" / "one")
     assert len({one[4], two[4], one[5], two[5]}) == 4
     assert not (folder / warm.SOCKET).exists()
 
 
+def test_kernels_are_forks_by_jupyter_clients_entry_point(folder):
+    """So that a kernel finds the modules of its parent imported."""
+    source = folder / "sources" / "tiny.ipynb"
+    imported = "assert 'pandas' in __import__('sys').modules"
+    source.write_text(source.read_text().replace("import os\\n", f"import os\\n{imported}\\n", 1))
+    if not entry_points(group="jupyter_client.kernel_provisioners", name="firmlib-fork"):
+        pytest.skip("this environment is older than the entry point: make setup")
+    assert serve(folder, shlex.join(ask("one"))) == 0
+    assert run(folder, ask("one")) == 1  # a kernel of its own
+
+
 def test_the_exit_status_is_that_of_snakemake_and_of_the_run(folder):
-    assert serve(folder, "sh", "-c", "exit 7") == 7
-    (folder / "index.json").write_text('{"points": {"one": {"i": "1 / 0"}}}')
+    assert serve(folder, "exit 7") == 7
     source = folder / "sources" / "tiny.ipynb"
     source.write_text(source.read_text().replace("np.mark = i", "1 / 0"))
-    assert serve(folder, *ask(folder, "one")) == 1
-    run = json.loads((folder / "points" / "one" / "run.json").read_text())
-    assert run["error"] == "ZeroDivisionError: division by zero"
-    assert run["cell"] == 2
+    assert serve(folder, shlex.join(ask("one"))) == 1
+    outcome = json.loads((folder / "runs" / "one" / "run.json").read_text())
+    assert outcome["error"] == "ZeroDivisionError: division by zero"
+    assert outcome["cell"] == 2
 
 
-def test_a_run_ends_with_who_asked_for_it(folder):
+def test_runs_end_with_snakemake(folder):
     source = folder / "sources" / "tiny.ipynb"
     pids = "open('../pids', 'w').write(f'{os.getpid()} {os.getppid()}')"
     wait = f"{pids}\\n__import__('time').sleep(99)"
     source.write_text(source.read_text().replace("np.mark = i", wait))
-    until = "for _ in $(seq 300); do test -s points/pids && break; sleep 0.1; done"
-    assert serve(folder, "sh", "-c", f"{shlex.join(ask(folder, 'one'))} & {until}; kill $!") == 0
-    for pid in (folder / "points" / "pids").read_text().split():
+    until = "for _ in $(seq 300); do test -s runs/pids && break; sleep 0.1; done"
+    assert serve(folder, f"{shlex.join(ask('one'))} & {until}") == 0
+    for pid in (folder / "runs" / "pids").read_text().split():
         for _ in range(100):
             if not alive(pid):
                 break
@@ -111,19 +132,6 @@ def alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_what_a_quarter_of_the_notebooks_import_is_imported_before(tmp_path):
-    sources = [
-        "import json, os\nfrom pathlib import Path\nif json:\n    import ast",
-        "import os as o\nimport ast\nfrom pathlib import Path, PurePath",
-        *[""] * 3,
-    ]
-    paths = [tmp_path / f"{i}.ipynb" for i in range(5)]
-    for path, source in zip(paths, sources, strict=True):
-        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), path)
-    assert warm.shared_imports(paths) == ["import os", "from pathlib import Path"]
-    assert "import ast" in warm.shared_imports(paths[:2])
 
 
 def test_nbval_sees_as_much_in_forks(tmp_path):

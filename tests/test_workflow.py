@@ -1,18 +1,25 @@
 """Reproduce and accept, on a compendium of two tiny notebooks in a folder of its own."""
 
+import errno
 import fcntl
 import json
 import os
 import re
+import shlex
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
+import workflow.__main__
 from firmlib.compendium import claims
-from workflow import accept, engine, packages, reproduce, run
+from tests import kill_sweep
+from workflow import ROOT, accept, engine, reproduce, run
 
 GOOD = """from firmlib.compendium import claims
 claims.record("2.3-variance", True, finding="x = 1")"""
@@ -30,7 +37,8 @@ def compendium(tmp_path, monkeypatch):
     monkeypatch.setattr(accept, "README", tmp_path / "README.md")
     monkeypatch.setattr(accept, "CLAIMS", tmp_path / "CLAIMS.md")
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
-    monkeypatch.setattr(packages, "changed", lambda lock: [])  # tested below
+    monkeypatch.chdir(tmp_path)  # execute changes it
+    (tmp_path / "requirements.lock").touch()
     for kind in ("notebooks", "figures", "data"):
         (tmp_path / kind).mkdir()
     (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
@@ -59,13 +67,13 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert reproduce.main() == 0  # though nothing had to run
     out = capsys.readouterr().out
     assert "no notebook was executed" in out
-    assert "1 confirmed    yes" in out
+    assert re.search(r"03_tiny +\d+ s  agrees +1 confirmed", out)
     assert "agrees with what is committed" in out
 
     (compendium / "build" / "runs" / "03_tiny" / "run.json").write_text('{"status": "do')
-    assert reproduce.main(force=False) == 0
+    assert reproduce.main() == 0
     assert "1 notebooks executed" in capsys.readouterr().out
-    assert reproduce.main(force=True) == 0
+    assert reproduce.main("--force") == 0
     assert "1 notebooks executed" in capsys.readouterr().out
 
     write(compendium, GOOD.replace("x = 1", "x = 2"))
@@ -93,7 +101,7 @@ def test_a_failing_notebook_is_named_and_not_accepted(compendium, capsys):
 def test_a_truncated_notebook_is_named(compendium):
     notebook = compendium / "notebooks" / "03_tiny.ipynb"
     notebook.write_text(notebook.read_text()[:-30])
-    with pytest.raises(SystemExit, match=r"03_tiny.ipynb is no notebook .*git checkout"):
+    with pytest.raises(SystemExit, match=r"03_tiny.ipynb is not a notebook .*git checkout"):
         reproduce.main()
 
 
@@ -108,16 +116,14 @@ def test_one_run_at_a_time(compendium, tmp_path):
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="in use by another run"):
-            engine.start(reproduce.SNAKEFILE, tmp_path, tmp_path / "runs", [])
+            engine.execute(tmp_path, {}, "--cores", "1")
 
 
-def test_tidy_joins_streams_and_drops_time_stamps():
+def test_tidy_drops_time_stamps():
     cell = nbformat.v4.new_code_cell("print(1, 2)")
     cell.metadata = {"papermill": {"duration": 1}, "tags": []}
-    cell.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("1", " 2\n")]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {}})
     tidied = run.tidy(notebook)
-    assert [output.text for output in tidied.cells[0].outputs] == ["1 2\n"]
     assert tidied.cells[0].metadata == {}
     assert set(tidied.metadata) == {"kernelspec", "language_info"}
 
@@ -131,43 +137,108 @@ def test_tidy_folds_imports_and_the_ledger_and_nothing_else():
     assert [cell.metadata for cell in tidied.cells] == [folded, folded, {"tags": ["kept"]}, folded]
 
 
-LOCK = """\
-one==1.0 ; python_version >= '3' \\
-    --hash=sha256:00
-two==2.0 ; sys_platform == 'none' \\
-    --hash=sha256:00
-"""
+def test_one_stream_is_one_output(compendium):
+    texts = "import sys\nfor i in range(3):\n    print(i, flush=True)"
+    write(compendium, GOOD, texts)
+    reproduce.main()
+    made = nbformat.read(compendium / "build" / "notebooks" / "03_tiny.ipynb", as_version=4)
+    assert [output.text for output in made.cells[1].outputs] == ["0\n1\n2\n"]
 
 
-@pytest.fixture
-def venv(tmp_path):
-    """An environment of one package, of one file."""
-    folder = tmp_path / "lib" / "python3" / "site-packages"
-    info = folder / "one-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "one.py").write_text("x = 1\n")
-    (info / "METADATA").write_text("Name: one\nVersion: 1.0\n")
-    (info / "RECORD").write_text(
-        "one.py,sha256=nia_NpkRxFwkPGhBR7I_yeHc_PJX0pmhxjIBam_NM_Q,6\none.pyc,,\n"
+def test_a_package_of_another_version_is_named():
+    lock = (ROOT / "requirements.lock").read_text()
+    assert reproduce.other_versions(lock) == []
+    other = re.sub("^(papermill==)", r"\g<1>9.", lock, flags=re.M)
+    said, missing = reproduce.other_versions(other + "no-such-package==1.0 \\\n")
+    assert re.fullmatch(r"papermill is 2\.\d.*, the lock has 9\.2\.\d.*", said)
+    assert missing == "no-such-package is missing, the lock has 1.0"
+
+
+def test_a_table_of_a_sweep_is_accepted_when_done_and_named_when_outdated(compendium):
+    made, data = compendium / "build" / "sweeps" / "g", compendium / "data"
+    made.mkdir(parents=True)
+    with pytest.raises(SystemExit, match=r"There is no table of g\.yaml"):
+        accept.main("g.yaml")
+    notebook = compendium / "notebooks" / "03_tiny.ipynb"
+    makers = {"name": notebook.stem} | engine.makers(notebook, compendium / "build" / "sources")
+    (made / "makers.json").write_text(json.dumps(makers))
+    (made / "results.csv").write_text("n,status\n1,failed\n2,done\n")
+    with pytest.raises(SystemExit, match="1 points are not done"):
+        accept.main("g.yaml")
+    (made / "results.csv").write_text("n,status\n1,done\n2,done\n")
+    assert accept.main("g.yaml") == 0
+    assert (data / "sweep_g.csv").read_text() == "n,status\n1,done\n2,done\n"
+    assert reproduce.outdated_tables() == []
+    notebook.write_text(notebook.read_text().replace("x = 1", "x = 2"))
+    assert reproduce.outdated_tables() == ["sweep_g.csv was made with another notebook"]
+
+
+# What goes wrong around it
+
+
+def command(*arguments, before="", cwd=ROOT):
+    """Run `python -m workflow` in a shell, after `before`; return its status and what it says."""
+    words = shlex.join([sys.executable, "-m", "workflow", *arguments])
+    ran = subprocess.run(
+        ["bash", "-c", f"{before} {words}"],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    (tmp_path / "ready-1").touch()
-    return tmp_path
+    return ran.returncode, ran.stdout + ran.stderr
 
 
-def test_what_is_changed_in_the_environment_is_named(venv):
-    folder = venv / "lib" / "python3" / "site-packages"
-    assert packages.changed(LOCK, venv) == []
-    (folder / "one.py").write_text("x = 2\n")  # of the same size
-    os.utime(folder / "one.py", (time.time() + 9,) * 2)
-    assert packages.changed(LOCK, venv) == ["one was changed: one.py"]
-    (folder / "one.py").write_text("x = 10\n")
-    os.utime(folder / "one.py", (0, 0))
-    assert packages.changed(LOCK, venv) == ["one was changed: one.py"]
-    (folder / "one.py").unlink()
-    assert packages.changed(LOCK, venv) == ["one was changed: one.py"]
-    other = LOCK.replace("one==1.0", "one==1.1").replace("'none'", f"'{sys.platform}'")
-    assert packages.changed(other, venv) == [
-        "one is 1.0, the lock has 1.1",
-        "two is missing, the lock has 2.0",
-    ]
-    assert packages.changed("", venv) == ["one is not in the lock"]
+def test_few_files_are_named():
+    code, said = command("reproduce", before="ulimit -n 40;")
+    assert (code, said.count("\n")) == (1, 1)
+    assert "Only 40 files may be open at a time; use `ulimit -n 256` or more." in said
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [
+        (errno.ENOSPC, "No space left on device"),
+        (errno.EROFS, "Read-only file system"),
+        (errno.EACCES, "Permission denied"),
+    ],
+)
+def test_a_file_system_that_refuses_is_named(monkeypatch, number, cause):
+    def fail(*_):
+        raise OSError(number, os.strerror(number), "build")
+
+    monkeypatch.setattr(reproduce, "main", fail)
+    with pytest.raises(SystemExit, match=f"{cause}: build"):
+        workflow.__main__.main("reproduce")
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 1.5, 4.0])
+def test_an_interruption_is_one_line_and_leaves_nothing_running(tmp_path, seconds):
+    sweep = kill_sweep.write_tiny(tmp_path, 4, seconds=30.0)
+    process = subprocess.Popen(
+        ["env", "--block-signal=INT", *sweep],  # as make starts it
+        cwd=ROOT,
+        env=os.environ | {"STARTS": str(tmp_path / "starts"), "JOBS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[0]
+    assert said.strip().count("\n") == 0, said
+    assert "Traceback" not in said
+    assert process.returncode != 0
+    time.sleep(0.2)
+    assert [p for p in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(p.info)] == []
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
+    target = tmp_path / "a"
+    workflow.write(target, "old")
+    monkeypatch.setattr(os, "replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        workflow.write(target, "new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]

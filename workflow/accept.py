@@ -1,46 +1,66 @@
-"""Take over what `make reproduce` made: copy build/ over what is committed."""
+"""Accept what was made: copy it over what is committed.
 
+python -m workflow accept         what `make reproduce` made, from build/
+python -m workflow accept GRID    the table of a sweep, as data/sweep_NAME.csv
+"""
+
+import csv
 import json
 import re
 import sys
+from pathlib import Path
 
 from firmlib.compendium import claims
-from firmlib.compendium.output import write_atomic
-from workflow import BUILD, KINDS, ROOT, SUMMARY
+from workflow import BUILD, KINDS, ROOT, SUMMARY, write
 
 README, CLAIMS = ROOT / "README.md", ROOT / "CLAIMS.md"
 
 
 def with_overview(readme: str, ledger: list[dict]) -> str:
-    """Return the README with its part on the claims made from the ledger."""
+    """Return the README with its table of claims made from the ledger."""
     between = re.compile("(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
     if not between.search(readme):
         raise ValueError("README.md has no <!-- claims --> … <!-- /claims --> for its table")
     return between.sub(lambda _: claims.overview(ledger) + "\n", readme)
 
 
-def main() -> int:
-    """Copy, rewrite CLAIMS.md and the README's tables, and name every file that changed."""
+def reproduced() -> dict[Path, bytes]:
+    """Return the notebooks, figures and data of a whole run, CLAIMS.md and the README."""
     if not SUMMARY.exists():
         sys.exit("Nothing to accept: run `make reproduce` to its end first.")
     if json.loads(SUMMARY.read_text())["failed"]:
         sys.exit("Not accepted: a notebook failed in the last `make reproduce`.")
     ledger = json.loads((BUILD / "data" / "claims.json").read_text())
-    changes = {
-        ROOT / kind / path.name: path.read_bytes()
-        for kind in KINDS
-        for path in sorted((BUILD / kind).glob("*"))
-    }
     misprints = json.loads((ROOT / "data" / "misprints.json").read_text())
-    changes[README] = with_overview(README.read_text(), ledger).encode()
-    changes[CLAIMS] = claims.page(ledger, misprints).encode()
+    made = [path for kind in KINDS for path in sorted((BUILD / kind).glob("*"))]
+    return {ROOT / path.parent.name / path.name: path.read_bytes() for path in made} | {
+        README: with_overview(README.read_text(), ledger).encode(),
+        CLAIMS: claims.page(ledger, misprints).encode(),
+    }
+
+
+def swept(grid: str) -> dict[Path, bytes]:
+    """Return the table of a sweep of which every point is done, and the checksums of its makers."""
+    name = Path(grid).stem
+    made, target = BUILD / "sweeps" / name, ROOT / "data" / f"sweep_{name}"
+    if not (made / "makers.json").exists():
+        sys.exit(f"There is no table of {grid}: make sweep GRID={grid}")
+    with (made / "results.csv").open() as table:
+        undone = sum(row["status"] != "done" for row in csv.DictReader(table))
+    if undone:
+        sys.exit(f"Not accepted: {undone} points are not done: make sweep GRID={grid}")
+    return {
+        target.with_suffix(".csv"): (made / "results.csv").read_bytes(),
+        target.with_suffix(".json"): (made / "makers.json").read_bytes(),
+    }
+
+
+def main(grid: str = "") -> int:
+    """Copy, and name every file that changed."""
+    changes = swept(grid) if grid else reproduced()
     changed = [p for p, new in changes.items() if not p.exists() or p.read_bytes() != new]
     for path in changed:
-        write_atomic(path, changes[path])
+        write(path, changes[path])
         print(f"  {path.relative_to(ROOT)}")
     print(f"{len(changed)} of {len(changes)} files changed.")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

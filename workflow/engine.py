@@ -1,6 +1,6 @@
-"""Run Snakemake with its log in a file and one readable line of progress on the screen."""
+"""Run notebooks with Snakemake: what is out of date, in parallel, here or on a cluster."""
 
-import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -10,170 +10,60 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
-from workflow import ROOT
+from workflow import ROOT, warm, write
 
+SNAKEFILE = Path(__file__).with_name("Snakefile")
 OPTIONS = [
     *("--scheduler", "greedy", "--keep-going", "--nocolor", "--workflow-profile", "none"),
-    # Outputs appear whole or not at all: one that is there needs no second look after a kill.
+    # A notebook that is there is complete, and Snakemake's lock would outlive a kill.
     *("--nolock", "--ignore-incomplete", "--rerun-triggers", "mtime", "input"),
 ]
 
 
+def sha256(content: str | bytes) -> str:
+    """Return the checksum of a text in UTF-8, or of bytes."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
 def source(notebook: Path, folder: Path) -> Path:
-    """Write a notebook without its outputs to `folder`, unless it is there: what a run rests on."""
+    """Write a notebook without its outputs to `folder`, unless it is there already."""
     try:
         content = json.loads(notebook.read_text())
         for cell in content["cells"]:
             if cell["cell_type"] == "code":
                 cell |= {"outputs": [], "execution_count": None}
     except (ValueError, KeyError, TypeError) as error:
-        sys.exit(f"{notebook} is no notebook ({error}); git checkout brings the committed one back")
+        sys.exit(f"{notebook} is not a notebook ({error}); git checkout restores it")
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     return _update(folder / notebook.name, text)
 
 
-def library(folder: Path) -> Path:
-    """Write the checksums of firmlib and of the lock to `folder`, unless they are there."""
-    files = [p for p in sorted((ROOT / "firmlib").rglob("*")) if p.suffix in (".py", ".csv")]
-    sums = [
-        f"{_sha256(path.read_bytes())}  {path.relative_to(ROOT)}\n"
-        for path in [*files, ROOT / "requirements.lock"]
-    ]
-    return _update(folder / "firmlib.sha256", "".join(sums))
-
-
 def makers(notebook: Path, folder: Path) -> dict[str, str]:
-    """Return a checksum each of a notebook without its outputs, of firmlib and of the lock."""
-    *firmlib, lock = library(folder).read_text().splitlines()
-    return {
-        "notebook": _sha256(source(notebook, folder).read_bytes()),
-        "firmlib": _sha256("\n".join(firmlib).encode()),
-        "lock": lock.split()[0],
-    }
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    """Return the checksums of what determines a result: notebook, firmlib, lock and data read."""
+    text = source(notebook, folder).read_text()
+    library = [p for p in sorted((ROOT / "firmlib").rglob("*")) if p.suffix in (".py", ".csv")]
+    code = text.replace('\\"', '"') + "".join(path.read_text() for path in library)
+    data = [p for p in sorted(notebook.parents[1].glob("data/*")) if f'"{p.name}"' in code]
+    files = {"firmlib": library, "lock": [ROOT / "requirements.lock"], "data": data}
+    sums = {k: "".join(p.name + sha256(p.read_bytes()) for p in v) for k, v in files.items()}
+    return {"notebook": sha256(text)} | {name: sha256(text) for name, text in sums.items()}
 
 
 def _update(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+        write(path, text)
     return path
 
 
 def state(folder: Path) -> dict:
-    """Return how a run went or goes; nothing if there was none, or if what it left is corrupt."""
+    """Return how a run ended; an empty dict if it did not, or if its record is corrupt."""
     try:
-        run = json.loads((folder / "run.json").read_text())
-        return run if run["status"] in ("running", "failed", "done") and "seconds" in run else {}
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return json.loads((folder / "run.json").read_text())
+    except (FileNotFoundError, ValueError):
         return {}
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    os.replace(temporary, path)
-
-
-def jobs(text: str | None) -> int:
-    """Return how many notebooks run at a time: what $JOBS says, by default one for each core."""
-    if not text:
-        return os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        sys.exit(f"JOBS={text!r} must be a whole number, at least 1")
-    return int(text)
-
-
-def plain(path: Path) -> str:
-    """Return a path in which papermill finds no parameters to put in."""
-    return str(path).replace("{", "{{").replace("}", "}}")
-
-
-def start(snakefile: Path, folder: Path, runs: Path, options: list[str]) -> subprocess.Popen:
-    """Start Snakemake in `folder`; everything it writes goes there, what is run to `runs`/NAME."""
-    folder.mkdir(parents=True, exist_ok=True)
-    caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
-    with (folder / "lock").open("w") as lock, (folder / "snakemake.log").open("a") as log:
-        try:  # Snakemake inherits the lock and holds it as long as it lives, however this one ends
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            sys.exit(f"{folder} is in use by another run; wait for its end, or end it.")
-        log.truncate(0)
-        for run in runs.glob("*"):
-            if not state(run):  # nobody knows how it went, so that it must run again
-                shutil.rmtree(run)
-        serve = ("-m", "workflow.warm", "--serve", str(lock.fileno()), sys.executable)
-        forks = "--cores" in options and sys.platform == "linux"  # elsewhere forks are not safe
-        return subprocess.Popen(
-            [
-                *(sys.executable, *(serve if forks else ())),
-                *("-m", "snakemake", "--snakefile", snakefile),
-                *("--directory", folder, *OPTIONS, *options),
-            ],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[lock.fileno()],
-            cwd=folder,
-            env=os.environ | caches | {"PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
-        )
-
-
-def follow(snakemake: subprocess.Popen, folder: Path, runs: Path, began: float) -> int:
-    """Show progress until Snakemake ends; return how many runs it wanted, or exit if it broke.
-
-    A run tells how it goes in `runs`/NAME/run.json, which is newer than `began`.
-    """
-    log = folder / "snakemake.log"
-    total, shown = 0, ""
-    try:
-        while not ended(snakemake):
-            total = total or wanted(log)
-            if total:
-                shown = show(progress(runs, began, total), shown)
-    except KeyboardInterrupt:  # Snakemake heard it too, and ends its jobs
-        snakemake.wait()
-        sys.exit("\nInterrupted; what is done is kept.")
-    total = total or wanted(log)
-    if total:
-        show(progress(runs, began, total), shown)
-        print()
-    if snakemake.returncode and not any(s["status"] == "failed" for s in recent(runs, began)):
-        tail = "\n".join(log.read_text().splitlines()[-15:])
-        sys.exit(f"Snakemake stopped; the end of {log}:\n{tail}")
-    return total
-
-
-def ended(process: subprocess.Popen) -> bool:
-    """Wait for a second at most."""
-    try:
-        process.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def wanted(log: Path) -> int:
-    """Return how many jobs Snakemake is going to run, without the one that asks for them all."""
-    match = re.search(r"^total +(\d+)", log.read_text(), re.M)
-    return int(match[1]) - 1 if match else 0
-
-
-def recent(runs: Path, began: float) -> list[dict]:
-    """Return how runs go that have moved since `began`."""
-    states = []
-    for path in sorted(runs.glob("*/run.json")):
-        run = state(path.parent)
-        with contextlib.suppress(FileNotFoundError):  # it starts over just now
-            if run and path.stat().st_mtime >= began - 1:  # clocks of files are coarse
-                states.append({"name": path.parent.name} | run)
-    return states
 
 
 def failure(folder: Path) -> str:
@@ -184,26 +74,77 @@ def failure(folder: Path) -> str:
     return f"failed in {where}{run['error']}{seen}"
 
 
-def progress(runs: Path, began: float, total: int) -> str:
-    """Return done/total, what is running, how long it may take."""
-    states = recent(runs, began)
-    running = [s for s in states if s["status"] == "running"]
-    over = [s for s in states if s["status"] != "running"]
-    failed = sum(s["status"] == "failed" for s in over)
-    line = f"[{len(over)}/{total}]" + (f" {failed} failed" if failed else "")
-    if running:
-        line += " running " + ", ".join(s["name"] for s in running[:4])
-        line += f" and {len(running) - 4} more" if len(running) > 4 else ""
-    if 0 < len(over) < total:
-        left = (time.time() - began) / len(over) * (total - len(over))
-        line += f"; about {left:.0f} s left" if left < 90 else f"; about {left / 60:.0f} min left"
-    return line
+def jobs(text: str | None) -> int:
+    """Return how many notebooks run at a time: the value of $JOBS, or the number of cores."""
+    if not text:
+        return os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        sys.exit(f"JOBS={text!r} must be a whole number, at least 1")
+    return int(text)
 
 
-def show(line: str, shown: str) -> str:
-    """Overwrite the line on a terminal; elsewhere print it whenever something has ended."""
-    if sys.stdout.isatty():
-        print(f"\r\x1b[K{line[:100]}", end="", flush=True)
-    elif line.split("]")[0] != shown.split("]")[0]:
-        print(line, flush=True)
+def execute(folder: Path, runs: dict[Path, dict[str, dict]], *options: str) -> int:
+    """Run each notebook of `runs` under each name with its parameters, into `folder`/runs/NAME.
+
+    Return how many runs were needed. Runs that are done and whose makers are the same are kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:  # Snakemake inherits the lock and holds it as long as it lives
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"{folder} is in use by another run; wait for its end, or end it.")
+        for run in folder.glob("runs/*"):
+            if not state(run):  # cut off: it must run again
+                shutil.rmtree(run)
+        index, sources = {}, folder / "sources"
+        for notebook, named in runs.items():
+            _update(sources / f"{notebook.stem}.json", json.dumps(makers(notebook, sources)))
+            last = state(folder / "runs" / notebook.stem).get("seconds", 0)
+            index[notebook.stem] = {"seconds": int(last), "runs": named}
+        write(folder / "index.json", json.dumps(index))
+        return _snakemake(folder, lock.fileno(), options)
+
+
+def _snakemake(folder: Path, lock: int, options: tuple[str, ...]) -> int:
+    began, log, shown, interrupted = time.time(), folder / "snakemake.log", "", False
+    caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
+    command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--directory", folder]
+    here = warm.LINUX and "--cores" in options
+    with log.open("w") as said, warm.Forks(folder, said) if here else nullcontext() as forks:
+        snakemake = subprocess.Popen(
+            [*command, *OPTIONS, *options],
+            stdout=said,
+            stderr=said,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[lock],
+            cwd=folder,
+            env=os.environ | caches | {"PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
+            preexec_fn=warm.end_with_parent,
+        )
+        try:
+            while snakemake.poll() is None:
+                forks.handle_request() if forks else time.sleep(0.5)
+                shown = _show(log, shown)
+        except KeyboardInterrupt:  # Snakemake got it too, unless only this process was meant
+            snakemake.terminate()
+            interrupted = True
+    snakemake.wait()
+    if interrupted:
+        sys.exit("Interrupted; what is done is kept.")
+    _show(log, shown)
+    if snakemake.returncode and shutil.disk_usage(folder).free < 2**20:
+        raise OSError(errno.ENOSPC, "", str(folder))
+    ended = [p.parent for p in folder.glob("runs/*/run.json") if p.stat().st_mtime >= began - 1]
+    if snakemake.returncode and not any(state(run)["status"] == "failed" for run in ended):
+        tail = "\n".join(log.read_text().splitlines()[-15:])
+        sys.exit(f"Snakemake stopped; the end of {log}:\n{tail}")
+    return len(ended)
+
+
+def _show(log: Path, shown: str) -> str:
+    """Print Snakemake's last line of progress if it is new; on a terminal, over the one before."""
+    line = ["", *re.findall(r"^\d+ of \d+ steps.*", log.read_text(), re.M)][-1]
+    if line != shown:
+        print(line, end="\r" if sys.stdout.isatty() and "100%" not in line else "\n", flush=True)
     return line

@@ -1,16 +1,11 @@
-"""Write environment.yml: what pyproject.toml asks for, at the versions of requirements.lock.
-
-    python -m workflow.environment
-
-.binder/environment.yml is the same, seen from its folder: Binder looks nowhere else.
-"""
+"""Write environment.yml: what pyproject.toml asks for, at the versions of requirements.lock."""
 
 import re
 import tomllib
 
-from workflow import ROOT
+from workflow import ROOT, write
 
-HEAD = """\
+TEXT = """\
 # For conda users; written by `make lock`. `make` itself does not need this file.
 name: firmlib
 channels:
@@ -18,11 +13,9 @@ channels:
 dependencies:
   - python=3.11
   - pip
-"""
-TAIL = """\
-  - pip:
+{conda}  - pip:
       - --editable {root}
-"""
+{pip}"""
 
 
 def environment(root: str = ".") -> str:
@@ -33,21 +26,20 @@ def environment(root: str = ".") -> str:
     extras = project["optional-dependencies"]
     # What conda-forge lacks comes from pip.
     pip = _names(extras.pop("peers")) | {"axe-core-python", "playwright", "sphinx-mathjax-offline"}
-    names = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"} - pip
-    return (
-        HEAD
-        + "".join(f"  - {name}={versions[name]}\n" for name in sorted(names))
-        + TAIL.format(root=root)
-        + "".join(f"      - {name}=={versions[name]}\n" for name in sorted(pip))
+    conda = _names(sum(extras.values(), project["dependencies"])) - {"firmlib"} - pip
+    return TEXT.format(
+        root=root,
+        conda="".join(f"  - {name}={versions[name]}\n" for name in sorted(conda)),
+        pip="".join(f"      - {name}=={versions[name]}\n" for name in sorted(pip)),
     )
 
 
 def _names(requirements: list[str]) -> set[str]:
-    asked = [re.match(r"[\w-]+", entry)[0] for entry in requirements]
-    return {name.lower().replace("_", "-") for name in asked}
+    return {re.match(r"[\w-]+", r)[0].lower().replace("_", "-") for r in requirements}
 
 
-if __name__ == "__main__":
-    (ROOT / "environment.yml").write_text(environment())
-    (ROOT / ".binder").mkdir(exist_ok=True)
-    (ROOT / ".binder" / "environment.yml").write_text(environment(".."))
+def main() -> int:
+    """Write it, and the same for Binder, which looks in .binder/ only."""
+    write(ROOT / "environment.yml", environment())
+    write(ROOT / ".binder" / "environment.yml", environment(".."))
+    return 0

@@ -1,10 +1,10 @@
 """Execute one notebook with papermill into a folder of its own; Snakemake starts this.
 
-    python -m workflow.run SOURCE FOLDER [INDEX POINT]
+    python -m workflow.run SOURCE FOLDER [INDEX]
 
-SOURCE is a notebook without outputs; INDEX is a json file with the parameters of each POINT of a
-sweep. How it goes stands in FOLDER/run.json. The executed notebook appears last and whole, so that
-it being there means that all of it is. firmlib is not imported: each point would pay for that.
+SOURCE is a notebook without outputs; INDEX is a json file with the parameters of each run of a
+sweep. FOLDER/run.json tells how the run ended. The executed notebook appears last and whole: where
+it exists, everything does. firmlib is not imported, because each point would pay for that.
 """
 
 import json
@@ -19,28 +19,26 @@ import nbformat
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from workflow import KINDS
-from workflow.engine import plain, state, write
+from workflow import KINDS, write
 
 ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
 # Cells to fold: those that begin with imports, parameters' checks among them, and the ledger's.
 FOLDED = re.compile(r"(import|from) |.*^claims\.(record|summary)\(", re.M | re.S)
 
 
-def run(source: Path, folder: Path, parameters: dict | None = None) -> bool:
-    """Execute `source` with its outputs going to `folder`; return whether it came to its end."""
-    before = state(folder)
+def plain(path: Path) -> str:
+    """Return a path in which papermill finds no parameters to fill in."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def run(source: Path, folder: Path, parameters: dict) -> bool:
+    """Execute `source` with its outputs going to `folder`; return whether it succeeded."""
     shutil.rmtree(folder, ignore_errors=True)
     for kind in (*KINDS, "claims"):
         (folder / kind).mkdir(parents=True)
-    # The shape of what the front reads: status, and the seconds it took, or takes as a rule.
-    outcome = {"status": "running", "seconds": before.get("seconds")}
-    write(folder / "run.json", json.dumps(outcome))
-
     began = time.perf_counter()
-    executed = folder / "failed.ipynb"  # until it is known better
-    error = execute(source, executed, folder, parameters or {})
-    metrics = folder / "metrics.json"
+    executed, metrics = folder / "failed.ipynb", folder / "metrics.json"
+    error = execute(source, executed, folder, parameters)
     outcome = {
         "status": "failed" if error else "done",
         "seconds": round(time.perf_counter() - began, 1),
@@ -56,9 +54,9 @@ def run(source: Path, folder: Path, parameters: dict | None = None) -> bool:
 
 
 def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dict:
-    """Return the error of a notebook and the cell it stands in, or nothing."""
+    """Return the error of a notebook and its cell, or an empty dict."""
     os.environ["FIRMLIB_OUTPUT"] = str(folder)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # as many notebooks at a time as cores
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each notebook
     for _ in range(ATTEMPTS):
         try:
             papermill.execute_notebook(
@@ -69,16 +67,16 @@ def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dic
                 kernel_name="python3",
                 progress_bar=False,
                 request_save_on_cell_execute=False,  # once at the end, not twice for each cell
+                coalesce_streams=True,  # one text, in however many messages the kernel sent it
             )
             return {}
         except PapermillExecutionError as error:
             injected = bool(parameters)  # papermill put a cell before this one
-            return {
-                "error": " ".join(f"{error.ename}: {error.evalue}".split()),
-                "cell": error.cell_index - injected,
-            }
+            text, cell = f"{error.ename}: {error.evalue}", error.cell_index - injected
+            return {"error": " ".join(text.split()), "cell": cell}
         except Exception as error:  # the kernel, not the notebook
-            failure = {"error": " ".join(f"{type(error).__name__}: {error}".split()), "cell": ""}
+            text = f"{type(error).__name__}: {error}"
+            failure = {"error": " ".join(text.split()), "cell": ""}
     return failure
 
 
@@ -91,28 +89,16 @@ def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         tags = [tag for tag in cell.metadata.get("tags", []) if tag != "hide-input"]
         cell.metadata = {"tags": tags} if tags else {}
-        if cell.cell_type == "code":
-            if FOLDED.match(cell.source):  # in JupyterLab, and on the site
-                cell.metadata = {"jupyter": {"source_hidden": True}, "tags": [*tags, "hide-input"]}
-            cell.outputs = _joined(cell.outputs)
+        if cell.cell_type == "code" and FOLDED.match(cell.source):  # in JupyterLab and on the site
+            cell.metadata = {"jupyter": {"source_hidden": True}, "tags": [*tags, "hide-input"]}
     return notebook
 
 
-def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Join what the kernel happened to send of one stream in several messages."""
-    joined = []
-    for output in outputs:
-        if joined and output.get("name") and output.get("name") == joined[-1].get("name"):
-            joined[-1].text += output.text
-        else:
-            joined.append(output)
-    return joined
-
-
-def main(source: str, folder: str, index: str = "", point: str = "") -> int:
-    """Run a notebook as it is, or at a point of an index; return 0 if it came to its end."""
-    parameters = json.loads(Path(index).read_text())["points"][point] if index else {}
-    return 0 if run(Path(source).resolve(), Path(folder).resolve(), parameters) else 1
+def main(source: str, folder: str, index: str = "") -> int:
+    """Run a notebook with its own parameters or those in an index; return 0 if it succeeds."""
+    notebook, place = Path(source).resolve(), Path(folder).resolve()
+    runs = json.loads(Path(index).read_text())[notebook.stem]["runs"] if index else {}
+    return 0 if run(notebook, place, runs.get(place.name, {})) else 1
 
 
 if __name__ == "__main__":

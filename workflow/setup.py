@@ -1,22 +1,23 @@
 """Make .venv from requirements.lock; run by `make`, with nothing but the standard library.
 
-    python -m workflow.setup MARKER
+    python -m workflow setup MARKER
 
-The new environment is built in a folder of its own, `.venv-…`; when it is complete, MARKER in it,
-`.venv` becomes a link to it. So what was there keeps working until then, whatever happens. MARKER
-gets the version of Python as its ending.
+The new environment is built in a folder of its own, `.venv-…`. When it is complete and contains
+MARKER, followed by the version of Python, `.venv` becomes a link to it. Until then, the environment
+that was there keeps working.
 """
 
-import contextlib
 import fcntl
 import os
+import platform
 import secrets
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from workflow import ROOT
+
 VENV = ROOT / ".venv"
 SETTINGS = {
     # Keep the kernel's log to errors: warnings do not belong in a notebook.
@@ -65,27 +66,20 @@ def main(marker: str) -> int:
         except BlockingIOError:
             print("Another set-up is at work here; waiting for it ...", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        major, minor, micro, *_ = sys.version_info
-        marker = f"{marker}-{major}.{minor}"
+        marker = "{}-{}.{}".format(marker, *sys.version_info)
         if (VENV / marker).exists() and (VENV / "bin" / "python").exists():
             return 0
-        print(f"Setting up .venv with Python {major}.{minor}.{micro}, {sys.executable},")
-        print("from requirements.lock (once, some minutes) ...", flush=True)
+        python = f"Python {platform.python_version()}, {sys.executable}"
+        print(f"Setting up .venv with {python} (once, some minutes) ...", flush=True)
         folder = ROOT / f".venv-{secrets.token_hex(4)}"
         try:
             build(folder)
             (folder / marker).touch()
             switch(folder)
-        except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if not isinstance(error, subprocess.CalledProcessError | OSError):
-                raise
+        except subprocess.CalledProcessError as error:
             kept = "; the environment that was there is untouched" if VENV.exists() else ""
             sys.exit(f"The set-up failed{kept}: {error}")
+        finally:
+            if not (folder / marker).exists():
+                shutil.rmtree(folder, ignore_errors=True)
     return 0
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.exit(main(sys.argv[1]))
-    sys.exit("Interrupted.")

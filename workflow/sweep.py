@@ -1,10 +1,10 @@
 """Run a notebook at every point of a grid and gather what it recorded into one table.
 
-    python -m workflow.sweep GRID [--yes] [--profile FOLDER]
+    python -m workflow sweep GRID [--profile FOLDER]
 
-In build/sweeps/NAME: index.csv, every point with its parameters; points/HASH/, what each made;
-results.csv, parameters, metrics, seconds, status, error and cell; makers.json, the checksums of the
-table and of the notebook, the library and the lock that made it. Points that are done are kept.
+In build/sweeps/NAME: results.csv, the parameters, metrics, seconds, status and error of each point;
+runs/POINT/, what a point made; makers.json, checksums of notebook, library, lock and data. Points
+that are done are kept.
 """
 
 import argparse
@@ -12,34 +12,34 @@ import csv
 import io
 import json
 import os
+import re
 import sys
-import time
 from pathlib import Path
 
-from workflow import BUILD, ROOT, committed, engine
-from workflow.engine import state, write
-from workflow.grid import MOST, Grid
+from workflow import BUILD, ROOT, engine, write
+from workflow.grid import Grid
 
-SNAKEFILE = Path(__file__).with_name("sweep.smk")
+FORMULA = re.compile(r"[=+\-@\t\r]")  # how a cell begins that a spreadsheet would compute
+
+
+def cell(value: object) -> object:
+    """Return a number with six digits; put ' before a text that a spreadsheet would compute."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def table(rows: list[dict]) -> str:
-    """Return rows as csv: six digits, the same bytes again."""
+    """Return rows as csv, the same bytes each time."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([map(cell, rows[0]), *(map(cell, row.values()) for row in rows)])
     return text.getvalue()
 
 
 def results(grid: Grid, folder: Path) -> list[dict]:
     """Return a row for each point, in the order of the grid."""
-    states = {}
-    for point in grid.points:
-        states[point] = state(folder / "points" / point)
-        if states[point].get("status") == "running":  # cut off
-            states[point] = {}
+    states = {point: engine.state(folder / "runs" / point) for point in grid.points}
     recorded = [name for run in states.values() for name in run.get("metrics", {})]
     metrics = grid.metrics or list(dict.fromkeys(recorded))
     return [
@@ -60,44 +60,29 @@ def main(*arguments: str) -> int:
     """Check, run what is not done, gather; return 0 if every point is done."""
     parser = argparse.ArgumentParser(prog="make sweep")
     parser.add_argument("grid", type=Path)
-    parser.add_argument("--yes", action="store_true", help="also more than 10 000 points")
     parser.add_argument("--profile", type=Path, help="of Snakemake, for a cluster")
-    parser.add_argument("--jobs", default=os.environ.get("JOBS"), help="points at a time")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
     parser.add_argument("--build", type=Path, default=BUILD / "sweeps")
     options = parser.parse_args(arguments)
     try:
-        grid = Grid(options.grid, options.notebooks, MOST if options.yes else 10_000)
-    except (OSError, ValueError) as error:
+        grid = Grid(options.grid, options.notebooks.resolve())
+    except (FileNotFoundError, IsADirectoryError, ValueError) as error:
         sys.exit(str(error))
 
     folder = (options.build / options.grid.stem).resolve()
-    makers = engine.makers(grid.notebook, folder / "sources")
-    write(
-        folder / "index.json", json.dumps({"notebook": grid.notebook.stem, "points": grid.points})
-    )
-    write(folder / "index.csv", table([{"point": p, **v} for p, v in grid.points.items()]))
-    where = ["--cores", str(engine.jobs(options.jobs))]
+    makers = {"name": grid.notebook.stem} | engine.makers(grid.notebook, folder / "sources")
+    where = "--cores", str(engine.jobs(os.environ.get("JOBS")))
     if options.profile:
-        where = ["--profile", str(options.profile.resolve())]
+        where = "--profile", str(options.profile.resolve())
     try:
-        began, points = time.time(), folder / "points"
-        snakemake = engine.start(SNAKEFILE, folder, points, where)
-        ran = engine.follow(snakemake, folder, points, began)
-        if not ran:
+        if not engine.execute(folder, {grid.notebook: grid.points}, *where):
             print("Nothing has changed; no point was run.")
     finally:
         rows = results(grid, folder)
         write(folder / "results.csv", table(rows))
-        write(folder / "makers.json", committed.dumps(grid.notebook, table(rows), makers))
+        write(folder / "makers.json", json.dumps(makers, indent=1) + "\n")
     undone = [row for row in rows if row["status"] != "done"]
-    for row in undone[:5]:
-        where = folder / "points" / row["point"]
-        what = engine.failure(where) if row["status"] == "failed" else row["status"]
-        print(f"- {row['point']} {what}")
+    for row in [row for row in undone if row["status"] == "failed"][:5]:
+        print(f"- {row['point']} {engine.failure(folder / 'runs' / row['point'])}")
     print(f"{len(rows) - len(undone)} of {len(rows)} points done: {folder / 'results.csv'}")
     return 1 if undone else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

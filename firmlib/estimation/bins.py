@@ -49,9 +49,9 @@ class Lookup(NamedTuple):
 class Axes:
     """The bins of d columns of numbers.
 
-    start (d, Q): the least value of each slot, +inf beyond the last level; the last slot that starts
-    at a value holds it. exact (d,): each level has a slot of its own. nested: whether slots are
-    merged at all. share (d,): of the rows, how many are independent.
+    start (d, Q): the least value of each slot, +inf beyond the last level; a value is in the last
+    slot that starts at it. exact (d,): each level has a slot of its own. share (d,): of the rows,
+    how many are independent. nested: whether slots are merged at all.
     """
 
     start: np.ndarray
@@ -64,14 +64,15 @@ class Axes:
         """Number of slots, missing values aside."""
         return self.start.shape[1]
 
-    def base(self, n: float) -> np.ndarray:
-        """Return the scale of each column of which all bins count, for n rows."""
+    def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scale of each column of which all bins count, and the finest, for n rows."""
         if not self.nested:
-            return np.ones(len(self.start), int)
+            return np.ones(len(self.start), int), np.ones(len(self.start), int)
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
-        K = int(np.log2(self.slots))
-        return np.where(self.exact, np.minimum(by_level, K), np.minimum(scales(n * self.share)[0], K)).astype(int)
+        by_rank, K = scales(n * self.share), int(np.log2(self.slots))
+        base, finest = (np.where(self.exact, by_level, k) for k in by_rank)
+        return np.minimum(base, K).astype(int), np.minimum(finest, K).astype(int)
 
     @classmethod
     def of(
@@ -90,7 +91,7 @@ class Axes:
         leaves slots for levels that the sample lacks.
         """
         share = independent(F, unit) / max(F.shape[1], 1)
-        base, K = scales(n * share)
+        base = scales(n * share)[0]
         F = np.sort(F, axis=1)  # missing values last
         d, m = F.shape
         known = m - np.isnan(F).sum(axis=1)
@@ -99,7 +100,7 @@ class Axes:
         new &= np.arange(m) < known[:, None]
         levels = new.sum(axis=1)
         exact = levels <= (n_bins or 1.5 * 2**base)
-        Q = n_bins or 2 ** int(np.max(K))
+        Q = n_bins or 2 ** int(scales(n)[1])  # the same whatever other columns there are
         if exact.all() and not roomy:
             Q = int(max(levels.max(initial=1), 1))
             Q = Q if n_bins else int(spacing(Q))
@@ -134,13 +135,14 @@ class Axes:
             better = other[-1] > best[-1][some]
             for mine, theirs in zip(best, other, strict=True):
                 mine[some[better]] = theirs[better]
-        *grid, cell, own = best
+        centre, unit, low, scale, cell, own = best
         cell = np.where(np.isfinite(start), np.floor(cell - 1e-6), cells + 1).astype(np.intp)
         cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
         table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
         table = np.maximum(table.cumsum(axis=1) - 1, 0)
         table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        return Lookup(*grid, table.astype(np.int16), (self.exact & (own < 1)) | (not self.nested))
+        crowded = (self.exact & (own < 1)) | (not self.nested)
+        return Lookup(centre, unit, low, scale, table.astype(np.int16), crowded)
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
@@ -165,7 +167,7 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many known values of columns (d, n) are independent: they differ, or their units."""
+    """Return how many known values of columns (d, n) differ in value or unit."""
     known = ~np.isnan(F)
     if unit is None:
         return known.sum(axis=1)

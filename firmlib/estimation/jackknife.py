@@ -33,11 +33,16 @@ class Estimate:
 
     @classmethod
     def of_folds(
-        cls, V: np.ndarray, without: np.ndarray, share: np.ndarray, noise: np.ndarray, pvalue: np.ndarray
+        cls,
+        V: np.ndarray,
+        without: np.ndarray,
+        share: np.ndarray,
+        noise: np.ndarray,
+        pvalue: np.ndarray,
     ) -> Estimate:
-        """Return it from V without each fold (G, m), where the folds have a `share` of the weight."""
+        """Return it from V without each fold (G, m); folds have a `share` of the weight."""
         share = share.reshape(len(without), -1)
-        psi = (V - without) * (1 - share)
+        psi = np.where(share > 0, (V - without) * (1 - share), 0)
         psi -= share * psi.sum(axis=0)
         psi /= np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
         return cls(V, noise, pvalue, psi)
@@ -50,7 +55,7 @@ class Estimate:
         pvalue: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> Estimate:
-        """Return the weighted mean of `value` (n,) or (n, m) as V; the test is one-sided by default."""
+        """Return the weighted mean of `value` (n,) or (n, m) as V, with a one-sided test."""
         value = value.reshape(rows.n, -1)
         share = np.bincount(rows.fold, rows.w, rows.G) / rows.w.sum()
         V = rows.w @ value / rows.w.sum()
@@ -59,7 +64,9 @@ class Estimate:
         psi /= np.sqrt(max(1 - (share**2).sum(), TINY))
         error = np.sqrt(np.maximum((psi**2).sum(axis=0), TINY))
         if pvalue is None:
-            pvalue = np.where(error > 1e-12 * np.abs(V), special.stdtr(degrees(psi), -V / error), V <= 0)
+            pvalue = np.where(
+                error > 1e-12 * np.abs(V), special.stdtr(degrees(psi), -V / error), V <= 0
+            )
         noise = np.zeros((3, len(V))) if noise is None else noise
         return cls(V, noise, np.asarray(pvalue, dtype=float).reshape(-1), psi)
 
@@ -111,7 +118,7 @@ class Estimate:
     @property
     def heavy_tails(self) -> np.ndarray:
         """Whether fewer than ten folds decide how large the error is."""
-        return 3 * self.J**2 < 10 * (self.psi**4).sum(axis=0)
+        return 10 * (self.psi**4).sum(axis=0) > 3 * self.J**2
 
     def interval(self, level: float, tests: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends for Q: V is inside if (estimate - V)^2 <= t^2 (slope V + rest).
@@ -119,7 +126,11 @@ class Estimate:
         The lower end is 0 where the test does not reject; `tests` intervals hold together.
         """
         alpha = (1 - level) / tests
-        t, a, V = special.stdtrit(degrees(self.psi), 1 - alpha / 2), self.slope, np.maximum(self.V, 0)
+        t, a, V = (
+            special.stdtrit(degrees(self.psi), 1 - alpha / 2),
+            self.slope,
+            np.maximum(self.V, 0),
+        )
         middle, half = self.V + t * t * a / 2, t * np.sqrt(a * V + self.noise[0] + (t * a / 2) ** 2)
         low = np.where(self.pvalue > alpha, 0, np.minimum(middle - half, V))  # nan: a population
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
@@ -150,7 +161,12 @@ def compare(
     df = degrees(a - b) if paired else np.minimum(degrees(a), degrees(b))
     t = np.where(exact, 0, np.abs(gap) / np.sqrt(np.maximum(variance, TINY)))
     p = np.where(exact & (gap != 0) & (Ja + Jb > 0), 0.0, 2 * special.stdtr(df, -t))
-    Q, Q2, (low, high), (low2, high2) = one.Q[i], other.Q[j], one.interval(level), other.interval(level)
+    Q, Q2, (low, high), (low2, high2) = (
+        one.Q[i],
+        other.Q[j],
+        one.interval(level),
+        other.interval(level),
+    )
     low, high, low2, high2 = low[i], high[i], low2[j], high2[j]
 
     def both(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> np.ndarray:  # Zou 2007
@@ -171,7 +187,9 @@ def degrees(psi: np.ndarray) -> np.ndarray:
     square = psi * psi
     J = square.sum(axis=0)
     folds = np.maximum((square > 1e-20 * J).sum(axis=0), 4)
-    return np.clip(2 * J**2 / np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY), 3, folds - 1)
+    return np.clip(
+        2 * J**2 / np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY), 3, folds - 1
+    )
 
 
 def holm(p: np.ndarray) -> np.ndarray:

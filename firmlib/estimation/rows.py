@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from pandas.util import hash_array  # type: ignore[attr-defined]
 
 from firmlib.tables.checks import check_weights
 from firmlib.tables.columns import Column
@@ -94,7 +94,10 @@ def rows_of(
     """
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
-        w = table.vector("sample_weight", sample_weight).dense(table.n)
+        column = table.vector("sample_weight", sample_weight)
+        if column.kind != "number" and not _truth(column):
+            raise ValueError(f"sample_weight must hold numbers, got {column.kind} values")
+        w = column.dense(table.n)
         w = check_weights("sample_weight", w, table.n, zeros=not table.whole)
         if not w.all():
             keep = w > 0
@@ -104,21 +107,25 @@ def rows_of(
     largest, apart = np.abs(s).max(initial=0.0), float(np.ptp(s)) if len(s) else 0.0
     if largest > _LARGEST or (apart > 0 and not 1 / most <= apart <= most):
         raise ValueError(
-            f"score has values up to {largest:.3g} that differ by {apart:.3g}; expected differences "
-            f"from {1 / most:g} to {most:g}, or none: rescale the scores"
+            f"score has values up to {largest:.3g} that differ by {apart:.3g}; expected "
+            f"differences from {1 / most:g} to {most:g}, or none: rescale the scores"
         )
     if groups is None or population:
         return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)
-    key = unit_keys(table.vector("groups", groups), table)[keep]
+    key = unit_keys(table.vector("groups", groups).take(keep), len(s))
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     return Rows(s, w, folds_of_units(key), unit, keep, population, key=key)
 
 
-def unit_keys(column: Column, table: Table) -> np.ndarray:
-    """Return a hash of the unit of each row, the same in every chunk."""
-    values = column.dense(table.n)
+def _truth(column: Column) -> bool:
+    return column.labels is not None and set(column.labels.tolist()) <= {False, True}
+
+
+def unit_keys(column: Column, n: int) -> np.ndarray:
+    """Return a hash of the unit of each of n rows, the same in every chunk."""
+    values = column.dense(n)
     if np.isnan(values).any():
         row = int(np.isnan(values).argmax())
         raise ValueError(
@@ -126,6 +133,7 @@ def unit_keys(column: Column, table: Table) -> np.ndarray:
             f"at row {row}; expected the unit of each row, one of its own if it is not known"
         )
     if column.labels is None:
-        return pd.util.hash_array(values)
+        return hash_array(values)  # type: ignore[operator]
     labels = np.array([f"{type(label).__name__} {label}" for label in column.labels], dtype=object)
-    return pd.util.hash_array(labels, categorize=False)[values.astype(np.intp)]
+    key = hash_array(labels, categorize=False)  # type: ignore[operator]
+    return key[values.astype(np.intp)]

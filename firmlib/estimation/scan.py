@@ -31,6 +31,7 @@ from firmlib.tables.table import Table, is_sparse
 _CELLS = 2**22  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
 
+
 Sums = Numbers | Levels | Line
 
 
@@ -38,40 +39,45 @@ class Scan:
     """Collects V of features from their sums over n rows, in any order."""
 
     def __init__(
-        self, names: Sequence[str], n: int, *, population: bool, units: bool, drop: bool
+        self, names: list[str], n: int, *, population: bool, units: bool, drop: bool
     ) -> None:
         self.names, self.n, self.drop = names, n, drop
         self.population, self.units = population, units
         m = len(names)
         self.sources: list[Source] = [Source()] * m
-        self.estimate = Estimate(np.zeros(m), np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m)))
+        self.estimate = Estimate(
+            np.zeros(m), np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m))
+        )
         self.silent: list[str] = []
 
     def take(self, places: Sequence[int], sums: Sums, columns: Sequence[Column | None]) -> None:
         """Take the features at these places from their sums; columns tell kinds and labels."""
-        for place, source, column in zip(places, sums.sources(self.n, self.drop), columns, strict=True):
+        for place, source, column in zip(
+            places, sums.sources(self.n, self.drop), columns, strict=True
+        ):
             if column is not None:
                 by_label = isinstance(sums, Levels) and column.labels is not None
                 plain = column.kind == "number" or by_label
                 source = replace(source, kind=column.kind, shown=None if plain else column.shown)
             self.sources[place] = source
-        places, mine = np.asarray(places), self.estimate
+        at, mine = np.asarray(places), self.estimate
         if self.population and not isinstance(sums, Line):
-            mine.V[places] = [self.sources[i].explained for i in places]
+            mine.V[at] = [self.sources[i].explained for i in places]
             return
         found, weights = sums.spread(self.n, self.units, self.drop), sums.weights(self.drop)
-        mine.V[places] = found.V
+        mine.V[at] = found.V
         if self.population:
             return
         share = weights / np.maximum(weights.sum(axis=0), TINY)
         each = Estimate.of_folds(found.V, found.without, share, found.noise, found.pvalue)
-        varies = [np.count_nonzero(self.sources[i].sums[0]) > 1 for i in places]  # type: ignore[index]
+        pooled = [self.sources[i].sums for i in places]
+        varies = [sums is not None and np.count_nonzero(sums[0]) > 1 for sums in pooled]
         told = np.isfinite(found.V) & varies
-        self.silent += [self.names[i] for i in places[~told]]
-        mine.V[places] = np.where(told, each.V, 0)
-        mine.pvalue[places] = np.where(told, each.pvalue, 1)
-        mine.noise[:, places] = np.where(told, each.noise, 0)
-        mine.psi[:, places] = np.where(told, each.psi, 0)
+        self.silent.extend(self.names[i] for i in at[~told].tolist())
+        mine.V[at] = np.where(told, each.V, 0)
+        mine.pvalue[at] = np.where(told, each.pvalue, 1)
+        mine.noise[:, at] = np.where(told, each.noise, 0)
+        mine.psi[:, at] = np.where(told, each.psi, 0)
 
     def done(self) -> tuple[Estimate, list[Source]]:
         """Return all features; warn of those that nothing can be said of."""
@@ -144,7 +150,11 @@ def _together(n: int) -> int:
 
 
 def _numbers(
-    found: Scan, waiting: list[tuple[int, Column, np.ndarray]], rows: Rows, each: Parts, n_bins: int | None
+    found: Scan,
+    waiting: list[tuple[int, Column, np.ndarray]],
+    rows: Rows,
+    each: Parts,
+    n_bins: int | None,
 ) -> None:
     """Sum up the columns that wait, and forget them."""
     if waiting:

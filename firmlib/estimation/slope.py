@@ -11,7 +11,7 @@ from firmlib.estimation.variance import TINY, Spread
 
 
 class Line:
-    """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, of one column; rows that miss it are left out.
+    """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, over the rows that have a column.
 
     f is centred and scaled by its first rows, so that large offsets lose nothing.
     """
@@ -28,7 +28,9 @@ class Line:
         known = ~np.isnan(f)
         w = np.ones(len(f)) if each[0] is None else each[0]
         wr, w, f, fold = (a[known] for a in (each[1], w, (f - self.centre) / self.unit, fold))  # type: ignore[index]
-        self.missing += float(known.size - known.sum() if each[0] is None else each[0][~known].sum())
+        self.missing += float(
+            known.size - known.sum() if each[0] is None else each[0][~known].sum()
+        )
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
 

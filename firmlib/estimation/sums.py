@@ -56,7 +56,7 @@ def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
 
 
 def total_variance(sums: np.ndarray, population: bool, units: bool) -> Estimate:
-    """Return Var(s) = E s^2 - (E s)^2 from the totals of folds; the square is over pairs of rows."""
+    """Return Var(s) = E s^2 - (E s)^2 from the totals of folds, the square over pairs of rows."""
     sums = moved_totals(sums, -sums[1].sum() / max(sums[0].sum(), TINY))
     W, S, SS, WW = moments(sums[:5], units)
     each = np.array([W, S, SS, WW, sums[5]])
@@ -106,8 +106,9 @@ class Source:
         return float(np.sign(S @ (rank - W @ rank / max(W.sum(), TINY)))) or np.nan
 
     def curve(self) -> tuple[np.ndarray, Bins]:
-        """Return a value of each bin of q_f that has rows, nan or None for missing ones, and bins."""
-        assert self.sums is not None and self.t is not None
+        """Return a value of each bin of q_f that has rows (missing: nan or None), and the bins."""
+        assert self.sums is not None
+        assert self.t is not None
         sums, t = self.sums, self.t
         if self.merges:  # the slot with the median of the bin
             W, blocks = (a.reshape(-1, 2**self.merges) for a in (sums[0, :-1], t))
@@ -165,7 +166,10 @@ class Numbers:
         """Give new levels of a column slots while there are any; then slots are shared."""
         start, exact, Q = self.axes.start.copy(), self.axes.exact.copy(), self.axes.slots
         old = np.unique(start[j][np.isfinite(start[j])])
-        levels, at = np.union1d(old, values[: Q - len(old)]), start[j].searchsorted(old, "right") - 1
+        levels, at = (
+            np.union1d(old, values[: Q - len(old)]),
+            start[j].searchsorted(old, "right") - 1,
+        )
         exact[j] = len(old) + len(values) <= Q
         start[j] = spaced(levels[None], np.ones((1, len(levels)), bool), Q, self.axes.nested)[0]
         moved = np.zeros_like(self.sums[:, :, j])
@@ -188,12 +192,12 @@ class Numbers:
 
     def spread(self, n: float, units: bool, drop: bool) -> Spread:
         """Return V of each column, if there are n rows."""
-        return spread(_kept(self.sums, drop), self.axes.base(n), self.axes.nested, units)
+        return spread(_kept(self.sums, drop), self.axes.scales(n), self.axes.nested, units)
 
     def sources(self, n: float, drop: bool) -> list[Source]:
         """Return what a result keeps of each column."""
         K = int(np.log2(self.axes.slots))
-        merges = np.where(self.axes.exact | (not self.axes.nested), 0, K - self.axes.base(n))
+        merges = np.where(self.axes.exact | (not self.axes.nested), 0, K - self.axes.scales(n)[0])
         found = _sources(self.sums, self.axes.start, drop, ordered=True)
         return [replace(s, merges=int(m)) if m else s for s, m in zip(found, merges, strict=True)]
 
@@ -241,7 +245,8 @@ class Levels:
     def spread(self, n: float, units: bool, drop: bool) -> Spread:
         """Return V: one partition. Where nearly all rows are alone, it is nan."""
         sums = _kept(self.sums, drop)
-        found = spread(sums, np.ones(1, int), False, units)
+        one = np.ones(1, int)
+        found = spread(sums, (one, one), False, units)
         W, _, _, WW = (a.sum(axis=0)[0] for a in moments(sums))
         alone = W[W * W < 1.5 * WW].sum() / max(W.sum(), TINY)
         return found if alone < _ALONE else found._replace(V=np.array([np.nan]))
@@ -300,9 +305,7 @@ def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
     return slice(0, n)
 
 
-def sparse_numbers(
-    part: Any, each: Parts, fold: np.ndarray
-) -> tuple[np.ndarray, Numbers]:
+def sparse_numbers(part: Any, each: Parts, fold: np.ndarray) -> tuple[np.ndarray, Numbers]:
     """Return which columns of a CSC matrix have few levels, and their sums.
 
     Only stored values are looked at; zeros get what these leave of the sums of all rows.

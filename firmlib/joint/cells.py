@@ -52,11 +52,14 @@ def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray
     return np.array([W, S, WW, SS]).reshape(4, rows.G, 1, size)
 
 
-def contrast(fine: np.ndarray, *coarse: np.ndarray, exact: bool = False) -> Estimate:
+def contrast(
+    fine: np.ndarray, *coarse: np.ndarray, exact: bool = False, folds: bool = True
+) -> Estimate:
     """Measure what cells show beyond coarse partitions, from sums (4, G, m, cells) of m features.
 
     A coarse partition is a matrix (cells, its cells) of 0 and 1. All rows as one cell get the
     weight with which the weights of all partitions add up to 0. `exact`: rows are the population.
+    Without `folds`, psi is left out, which takes most of the time.
     """
     ways: list[tuple[int, np.ndarray | None]] = [(1, None), *((-1, one) for one in coarse)]
     if len(coarse) != 1:
@@ -67,11 +70,11 @@ def contrast(fine: np.ndarray, *coarse: np.ndarray, exact: bool = False) -> Esti
         return np.sum([k * (c.p * (c.m**2 - c.e)).sum(axis=-1) for k, c in found], axis=0)
 
     pooled, G = fine.sum(axis=1), fine.shape[1]
-    p, m, e, n = cells = Moments.of(pooled, exact)
+    p, _m, e, n = cells = Moments.of(pooled, exact)
     if exact:
         nothing = np.zeros((G, len(p)))
         return Estimate(V(pooled), nothing[:3], np.full(len(p), np.nan), nothing)
-    left = V(pooled[:, None] - fine)
+    left = V(pooled[:, None] - fine) if folds else np.zeros((G, len(p)))
     psi = (left.mean(axis=0) - left) * np.sqrt((G - 1) / G)
     rest = 2 * (p**2 * e**2 * np.maximum(n - 1, 0) / (n + 1)).sum(axis=-1)
     noise = np.array([rest, rest, 4 * (p**2 * e).sum(axis=-1)])

@@ -102,7 +102,7 @@ def _same(n: int, f: Column, g: Column) -> bool:
 def _cells(
     rows: Rows, F: Sequence[Column], known: Sequence[Column]
 ) -> tuple[Estimate, float] | None:
-    """Measure in the cells of all columns, or return None if columns or cells have few rows each."""
+    """Measure in cells; return None if columns have many values or cells few rows."""
     code, coarse = np.zeros(rows.n, np.int64), np.zeros(rows.n, np.int64)
     for place, column in enumerate([*known, *F]):
         levels, index = np.unique(column.dense(rows.n), return_inverse=True)
@@ -135,7 +135,7 @@ def _learned(
     if width not in known_left:
         known_left[width] = unseen(rows, G, r, width)
     e_g = known_left[width]
-    if 0 < G.shape[1] and X.shape[1] <= FEW_LEVELS:
+    if G.shape[1] > 0 and X.shape[1] <= FEW_LEVELS:
         X = np.column_stack([unseen(rows, G, f - f.mean(), width, False)[0] for f in X.T])
     e = unseen(rows, np.column_stack([X, G]), r, width)
     d = e_g[0] - e[0]
@@ -154,13 +154,13 @@ def _grown(rows: Rows, value: np.ndarray, pvalue: float) -> tuple[Estimate, floa
     """
     step = value[0] - value[1]
     (V, error), (growth, its_error) = _mean(rows, value[0]), _mean(rows, step)
-    clear = V > 2 * error and growth > 2 * its_error
+    clear = 2 * error < V and growth > 2 * its_error
     one = Estimate.of_rows(value[0] + clear * step, rows, pvalue=np.array([pvalue]))
     J = (one.psi**2).sum(axis=0) + clear * growth**2
     psi = one.psi * np.sqrt(J / np.maximum((one.psi**2).sum(axis=0), TINY))
     # half of J is there without an effect; comparisons take off rest + 3/4 (extra - rest) = 0
     noise = np.array([J / 2, -J / 6, J / 2 / np.maximum(one.V, np.sqrt(J) + TINY)])
-    gain = float(np.clip(growth / V, 0, 1)) if V > 2 * error else 0.0
+    gain = float(np.clip(growth / V, 0, 1)) if 2 * error < V else 0.0
     return replace(one, psi=psi, noise=noise), gain
 
 

@@ -27,7 +27,7 @@ FINEST = 5  # 2**5 bins of a column
 
 
 class Axis:
-    """A column in bins of about equal weight, narrower at both ends; missing values are the last."""
+    """A column in bins of about equal weight, narrower at both ends; missing values last."""
 
     def __init__(self, column: Column, w: np.ndarray, scale: int) -> None:
         levels, index = np.unique(column.dense(len(w)), return_inverse=True)
@@ -79,20 +79,25 @@ def _pair(sums: np.ndarray, a: Axis, b: Axis, exact: bool) -> Estimate:
     it stands out, and a third of that for a smooth effect within bins. The test combines all scales
     but the finest by Cauchy's rule (Liu and Xie, 2020).
     """
-    scales: list[Estimate] = []
+    tables, scales = [], []
     while True:
         G, down, across = sums.shape[1:]
         by_row, by_column = np.eye(down).repeat(across, axis=0), np.tile(np.eye(across), (down, 1))
-        cells = sums.reshape(4, G, 1, -1)
-        scales.append(contrast(cells, by_row, by_column, exact=exact))
+        tables.append((sums.reshape(4, G, 1, -1), by_row, by_column))
+        scales.append(contrast(*tables[-1], exact=exact, folds=len(scales) == 1))
         starts = a.pairs(down), b.pairs(across)
         if exact or (len(starts[0]), len(starts[1])) == (down, across):
             break
         sums = np.add.reduceat(np.add.reduceat(sums, starts[0], axis=2), starts[1], axis=3)
-    fine, base = scales[0], scales[min(1, len(scales) - 1)]
-    step, psi = fine.V - base.V, fine.psi - base.psi
+    if exact:
+        return scales[0]
+    fine, base = scales[0], scales[1] if len(scales) > 1 else contrast(*tables[0])
+    step = fine.V - base.V
+    if len(scales) > 1 and step > np.sqrt(fine.noise[0]) / 2:  # else it does not stand out
+        fine = contrast(*tables[0])
+    psi = fine.psi - base.psi
     error = np.sqrt((psi**2).sum(axis=0))
-    gate = 4 / 3 * np.clip(step / np.where(error > 0, error, np.inf) - 1, 0, 1)
+    gate = 4 / 3 * np.clip(step / np.where(error > 0, error, np.inf) - 1, 0, 1) * fine.psi.any()
     noise = base.noise + np.outer([1, 0, 0], (gate * step / 4) ** 2)
     tests = np.clip([one.pvalue for one in scales[1:] or scales], 1e-300, 0.99)
     pvalue = np.arctan2(1, (1 / np.tan(np.pi * tests)).mean(axis=0)) / np.pi

@@ -90,9 +90,8 @@ def _learn(
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
 
     trend = min((_trend(F, r, w, k, products) for k in knots), key=lambda found: found[0])[1]
-    trees: Any = HistGradientBoostingRegressor(
-        max_iter=TREES, learning_rate=RATE, max_leaf_nodes=15, early_stopping=False, random_state=0
-    )
+    options: Any = {"early_stopping": False, "max_leaf_nodes": 15, "random_state": 0}
+    trees: Any = HistGradientBoostingRegressor(max_iter=TREES, learning_rate=RATE, **options)
     trees.fit(F, r - trend(F), sample_weight=None if w.min() == w.max() else w)
     return lambda F: np.array([trend(F), trees.predict(F)])
 

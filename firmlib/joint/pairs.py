@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def pairs(
 
 
 def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
-    """Estimate conjunctions (four of each pair) or xors of all pairs of columns x (n, d) of 0 and 1.
+    """Estimate four conjunctions or the xor of all pairs of columns x (n, d) of 0 and 1.
 
     With B (n, 2 d) the indicators of both values of all columns, B'diag(a)B sums `a` over the rows
     where two columns have two values. These sums by fold are all that V, its test and psi need.
@@ -60,7 +60,7 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
     B = np.stack([x == 0, x == 1], axis=-1).reshape(n, 2 * d)[order].astype(float)
     wr = rows.w * rows.r
     terms = np.array([rows.w, wr, rows.w**2, wr**2])[:, order]
-    folds = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    folds = [slice(a, b) for a, b in pairwise(ends)]
     total = np.array([terms[:, fold].sum(axis=1) for fold in folds]).T[:, :, None, None]
     step = max(1, _BYTES // (8 * 4 * rows.G * 4 * d))
     found = []

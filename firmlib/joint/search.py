@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchResult", "search"]
 
+_MOST = 10**10  # combinations of columns
 _SMALLEST = 200  # rows that are worth splitting
 _LEVELS = 32  # of a category that are looked at, the most frequent ones
 
@@ -103,6 +105,11 @@ def search(
     if not np.ptp(rows.s):
         raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
     places = range(table.width) if columns is None else [table.place(j) for j in columns]
+    if (many := comb(len(places), order)) > _MOST:
+        raise ValueError(
+            f"order={order} of {len(places)} columns are {many:.3g} combinations, more than a "
+            f"minute can search; expected at most {_MOST:.0e}: fewer columns, or a lower order"
+        )
     check_memory("the table of conditions", (rows.n, 20 * max(cuts, 2) * len(places)), 1)
     read = ((table.names[j], table.column(j).take(rows.keep)) for j in places)
     found = [one for name, column in read for one in _conditions(name, column, rows.n, cuts)]

@@ -67,11 +67,11 @@ def stability(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2))
     >>> y = X[:, 0] + rng.normal(size=400)
-    >>> firmlib.stability(Ridge(), X, y).round(1)
+    >>> firmlib.stability(Ridge(), X, y).round(2)
              importance  rows  model  total
     feature
-    x0              0.9   0.0    0.0    0.1
-    x1              0.1   0.1    0.1    0.1
+    x0             0.96  0.03   0.04   0.05
+    x1             0.03  0.11   0.05   0.12
     """
     import pandas as pd
     from sklearn.base import clone

@@ -1,16 +1,15 @@
 """Sequences: WD and WDS kernels, an SVM, its weights and POIMs (Sections 1.2 and 3.3)."""
 
-from firmlib.strings.alphabet import DNA, PROTEIN, RNA, Alphabet, decode, encode
+from typing import Any
+
+from firmlib.strings.alphabet import DNA, PROTEIN, RNA, Alphabet, decode, encode, one_hot
 from firmlib.strings.background import Background
-from firmlib.strings.confirm import confirm
-from firmlib.strings.fasta import read_fasta
+from firmlib.strings.formats import read_fasta, to_meme
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
-from firmlib.strings.meme import to_meme
-from firmlib.strings.motifs import motif_importance, motif_rank
-from firmlib.strings.null import null_band
-from firmlib.strings.poim import poim
-from firmlib.strings.search import top_motifs
-from firmlib.strings.surrogate import fit_surrogate
+from firmlib.strings.motifs import motif_importance
+from firmlib.strings.poim import max_by_length, motif_rank, poim
+from firmlib.strings.search import Motif, top_motifs
+from firmlib.strings.surrogate import confirm, fit_surrogate
 from firmlib.strings.svm import WDSClassifier
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import index_word, word_index
@@ -21,6 +20,7 @@ __all__ = [
     "RNA",
     "Alphabet",
     "Background",
+    "Motif",
     "PositionalWeights",
     "WDSClassifier",
     "confirm",
@@ -28,9 +28,11 @@ __all__ = [
     "encode",
     "fit_surrogate",
     "index_word",
+    "max_by_length",
     "motif_importance",
     "motif_rank",
-    "null_band",
+    "one_hot",
+    "plot_logo",
     "poim",
     "read_fasta",
     "to_meme",
@@ -39,3 +41,11 @@ __all__ = [
     "wds_kernel",
     "word_index",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plot_logo":  # needs matplotlib, which the rest does not
+        from firmlib.strings.display import plot_logo
+
+        return plot_logo
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

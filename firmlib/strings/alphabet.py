@@ -1,4 +1,4 @@
-"""Sequences as numbers: an alphabet, and letters as codes."""
+"""Sequences as numbers: alphabets, letters as codes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_integer, check_option
+from firmlib.tables.checks import check_integer, check_option
 
 __all__ = [
     "DNA",
@@ -15,46 +15,40 @@ __all__ = [
     "Alphabet",
     "decode",
     "encode",
+    "one_hot",
 ]
 
-_FOREIGN = 255  # the code of what is no symbol
+_FOREIGN = 255  # the code of characters that are not symbols
+_CURES = {
+    "-": "remove gaps, or write N and pass unknown='average'",
+    "*": "remove the stop codon",
+    "U": "for RNA pass alphabet=RNA, or replace U with T",
+    "T": "for DNA pass alphabet=DNA, or replace T with U",
+}
 
 
 class Alphabet:
-    """Up to 32 letters, and what else may stand for one of them.
+    """Up to 32 letters, a wildcard and other ambiguous symbols; case does not matter.
 
-    The code of a symbol is its place: first the `letters`, then the wildcard, then the other
-    ambiguous symbols. Case does not matter. Ready made: `DNA`, `RNA` and `PROTEIN`.
+    The code of a symbol is its place in `symbols`: letters, wildcard, other ambiguous symbols.
+    `members` (n_symbols, n_letters) says which letters a symbol stands for, `complement` holds the
+    codes of complements, or is None, and words of `max_letters` letters still fit into an int64.
 
     Parameters
     ----------
     letters : str
-        From 2 to 32 of them.
+        From 2 to 32 letters.
     wildcard : str, default "?"
         The symbol that stands for any letter.
     sets : mapping from a symbol to its letters, optional
-        Other ambiguous symbols, such as ``{"R": "AG"}``; none by default.
+        Other ambiguous symbols, such as ``{"R": "AG"}``.
     complement : str, optional
-        The complement of each letter, in their order; by default there is none.
-
-    Attributes
-    ----------
-    letters, wildcard : str
-        As given, in upper case.
-    symbols : str
-        Letters and ambiguous symbols in the order of their codes.
-    members : ndarray of bool, shape (n_symbols, n_letters)
-        Which letters a symbol stands for.
-    complement : ndarray of uint8, shape (n_symbols,), or None
-        Code of each symbol's complement.
-    max_letters : int
-        Of a word whose number fits into an int64.
+        The complement of each letter, in the order of `letters`.
 
     Examples
     --------
     >>> from firmlib.strings import Alphabet, encode
-    >>> hydrophobic = Alphabet("HP", wildcard="X")
-    >>> encode(["HPPH", "PPHH"], alphabet=hydrophobic)
+    >>> encode(["HPPH", "PPHH"], alphabet=Alphabet("HP", wildcard="X"))
     array([[0, 1, 1, 0],
            [1, 1, 0, 0]], dtype=uint8)
     """
@@ -72,17 +66,16 @@ class Alphabet:
         check_integer("the number of letters", len(letters), 2, 32)
         stands = {letter: letter for letter in letters} | {wildcard: letters} | dict(sets or {})
         stands = {symbol.upper(): members.upper() for symbol, members in stands.items()}
-        self.symbols = "".join(stands)
         self.letters, self.wildcard = letters.upper(), wildcard.upper()
+        self.symbols = "".join(stands)
         if len(self.symbols) != len(letters) + 1 + len(sets or {}) or not self.symbols.isascii():
             raise ValueError(
-                f"letters={letters!r}, wildcard={wildcard!r} and sets={sets!r} must be "
-                "different ASCII characters, upper and lower case being one"
+                f"letters={letters!r}, wildcard={wildcard!r} and sets={sets!r} must be different "
+                "ASCII characters; upper and lower case count as the same"
             )
         if not all(members and set(members) <= set(self.letters) for members in stands.values()):
             raise ValueError(f"sets={sets!r} must give some of the letters {letters!r}")
-        members = [[letter in stands[symbol] for letter in self.letters] for symbol in stands]
-        self.members = np.array(members)
+        self.members = np.array([[b in stands[symbol] for b in self.letters] for symbol in stands])
         self.complement = None if complement is None else self._complements(complement.upper())
         self.max_letters = max(d for d in range(1, 63) if len(letters) ** d <= 2**62)
         self._codes = np.full(256, _FOREIGN, dtype=np.uint8)
@@ -100,16 +93,9 @@ class Alphabet:
         return same.argmax(axis=1).astype(np.uint8)
 
     def reverse_complement(self, codes: np.ndarray) -> np.ndarray:
-        """`codes`, shape (n, L), of the other strand, read in its own direction.
-
-        Examples
-        --------
-        >>> from firmlib.strings import DNA, decode, encode
-        >>> decode(DNA.reverse_complement(encode(["GATTACA"])))
-        ['TGTAATC']
-        """
+        """`codes` (n, L) of the other strand, read in its own direction."""
         if self.complement is None:
-            raise ValueError(f"{self} has no complement; expected DNA, RNA or one that has")
+            raise ValueError(f"{self} has no complement; expected DNA, RNA or an alphabet with one")
         return self.complement[codes[:, ::-1]]
 
     def __len__(self) -> int:
@@ -134,21 +120,10 @@ _IUPAC = {
     "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC",
     "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG",
 }  # fmt: skip
-
+_OF_RNA = {symbol: members.replace("T", "U") for symbol, members in _IUPAC.items()}
 DNA = Alphabet("ACGT", wildcard="N", sets=_IUPAC, complement="TGCA")
-"""A, C, G, T; N and the ten other ambiguous letters of IUPAC."""
-
-RNA = Alphabet(
-    "ACGU",
-    wildcard="N",
-    sets={symbol: members.replace("T", "U") for symbol, members in _IUPAC.items()},
-    complement="UGCA",
-)
-"""The same with U in the place of T."""
-
+RNA = Alphabet("ACGU", wildcard="N", sets=_OF_RNA, complement="UGCA")
 PROTEIN = Alphabet("ACDEFGHIKLMNPQRSTVWY", wildcard="X", sets={"B": "DN", "J": "IL", "Z": "EQ"})
-"""The twenty amino acids; X for any, B, J and Z for pairs."""
-
 LETTERS = DNA.letters
 
 
@@ -157,27 +132,19 @@ def encode(
     *,
     alphabet: Alphabet = DNA,
     unknown: str = "error",
-    align: str | ArrayLike | None = None,
-    length: int | None = None,
     name: str = "seqs",
 ) -> np.ndarray:
-    """Turn sequences of one length into codes; of DNA, A, C, G, T = 0..3.
+    """Turn sequences of one length into codes (n, L); for DNA A, C, G, T = 0..3.
 
     Parameters
     ----------
-    seqs : sequence or array of n str or bytes, or integer array of shape (n, L)
-        Upper or lower case. Integers are taken as codes and handed through.
+    seqs : n str or bytes in a list, array or series, or integer codes of shape (n, L)
+        Upper or lower case. Codes are checked and returned.
     alphabet : Alphabet, default DNA
-        Its letters have the codes from 0 on, its wildcard and ambiguous symbols those after them.
+        Letters have the codes from 0, then come the wildcard and other ambiguous symbols.
     unknown : {"error", "average"}, default "error"
-        Whether ambiguous symbols, such as N, are refused or kept. Those kept match nothing in a
-        kernel, and expected scores are averaged over the letters that they stand for.
-    align : {"left", "right"} or n integers, optional
-        Allows sequences of unequal lengths: their first or last letters stand in one column, or
-        the letters at these places (counted from 0 in each sequence). The rest is filled with the
-        wildcard. By default, they must have one length.
-    length : int, optional
-        L, if `align` is "left" or "right"; by default that of the longest sequence.
+        Whether ambiguous symbols, such as N, are refused or kept. In a kernel they match nothing;
+        expected scores are averages over the letters that they stand for.
     name : str, default "seqs"
         What error messages call `seqs`.
 
@@ -187,44 +154,51 @@ def encode(
 
     Examples
     --------
-    >>> from firmlib.strings import PROTEIN, decode, encode
-    >>> encode(["GATTACA", "acgtacg"])
+    >>> from firmlib.strings import encode
+    >>> encode(["GATTACA", "acgnacg"], unknown="average")
     array([[2, 0, 3, 3, 0, 1, 0],
-           [0, 1, 2, 3, 0, 1, 2]], dtype=uint8)
-    >>> encode(["GNTT", "TT"], unknown="average", align="right")
-    array([[2, 4, 3, 3],
-           [4, 4, 3, 3]], dtype=uint8)
-    >>> encode(["MKV"], alphabet=PROTEIN)
-    array([[10,  8, 17]], dtype=uint8)
+           [0, 1, 2, 4, 0, 1, 2]], dtype=uint8)
     """
     check_option("unknown", unknown, ("error", "average"))
     if isinstance(seqs, str | bytes):
-        raise ValueError(f"{name}={shortened(seqs)} is a single sequence; expected a list of them")
-    if isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs):
-        words: list[Any] = list(seqs)
-    else:
-        array = _as_array(name, seqs)
-        if array.dtype.kind in "biufc":
-            return _check_codes(name, array, alphabet, unknown)
-        if array.ndim != 1:
+        shown = f"{seqs[:20]!r}{'…' * (len(seqs) > 20)}"
+        raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
+    words: Any = seqs
+    if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
+        words = _as_array(name, seqs)
+        if words.dtype.kind in "biufc":
+            return _check_codes(name, words, alphabet, unknown)
+        if words.ndim != 1:
             kind = type(seqs).__name__
             raise ValueError(
-                f"{name} must be a list of sequences, got {kind} of shape {array.shape}"
+                f"{name} must be a list of sequences, got {kind} of shape {words.shape}"
             )
-        words = array.tolist()
-    joined, lengths = _join(name, words)
+        words = words.tolist()
+    kind = bytes if isinstance(words[0], bytes) else str
+    for i, word in enumerate(words):
+        if not isinstance(word, kind):
+            found = type(word).__name__
+            raise ValueError(f"{name}[{i}] is of type {found}; expected {kind.__name__} throughout")
+    lengths = np.fromiter(map(len, words), dtype=np.intp, count=len(words))
+    joined = b"".join(words) if kind is bytes else "".join(words).encode("latin-1", "replace")
     codes = alphabet._codes[np.frombuffer(joined, dtype=np.uint8)]
     bad = codes >= (len(alphabet) if unknown == "error" else _FOREIGN)
     if bad.any():
-        end = np.cumsum(lengths)
-        i = int(np.searchsorted(end, int(bad.argmax()), side="right"))
-        position = int(bad.argmax() - (end[i] - lengths[i]))
-        letter, known = words[i][position : position + 1], codes[bad.argmax()] < _FOREIGN
-        _refuse(f"{name}[{i}] has {letter!r} at position {position}", alphabet, known)
-    if align is None and length is None:
-        _check_lengths(name, lengths)
-        return codes.reshape(len(words), -1)
-    return _aligned(name, codes, lengths, align, length, alphabet)
+        end, first = np.cumsum(lengths), int(bad.argmax())
+        i = int(np.searchsorted(end, first, side="right"))
+        position = int(first - (end[i] - lengths[i]))
+        letter = words[i][position : position + 1]
+        what = f"{name}[{i}] has {letter!r} at position {position}"
+        raise ValueError(what + _cure(alphabet, codes[first] < _FOREIGN, chr(joined[first])))
+    if lengths[0] == 0:
+        raise ValueError(f"{name}[0] is empty; expected at least one letter")
+    if (lengths != lengths[0]).any():
+        i = int(np.argmax(lengths != lengths[0]))
+        raise ValueError(
+            f"{name}[{i}] has length {lengths[i]}, but {name}[0] has length {lengths[0]}; expected "
+            "equal lengths: cut them, or fill up with N and pass unknown='average'"
+        )
+    return codes.reshape(len(words), -1)
 
 
 def _as_array(name: str, seqs: object) -> np.ndarray:
@@ -233,81 +207,28 @@ def _as_array(name: str, seqs: object) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
     if array.size == 0:
-        raise ValueError(
-            f"{name} is empty, got shape {array.shape}; expected at least one sequence"
-        )
+        raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
     return array
 
 
-def _join(name: str, seqs: list) -> tuple[bytes, np.ndarray]:
-    """All letters as bytes, and the lengths."""
-    kind = bytes if isinstance(seqs[0], bytes) else str
-    for i, seq in enumerate(seqs):
-        if not isinstance(seq, kind):
-            raise ValueError(
-                f"{name}[{i}] is of type {type(seq).__name__}; expected {kind.__name__} throughout"
-            )
-    lengths = np.fromiter(map(len, seqs), dtype=np.intp, count=len(seqs))
-    joined = b"".join(seqs) if kind is bytes else "".join(seqs).encode("latin-1", "replace")
-    return joined, lengths
-
-
-def _refuse(what: str, alphabet: Alphabet, known: bool, expected: str = "") -> None:
+def _cure(alphabet: Alphabet, ambiguous: bool, letter: str) -> str:
+    """What was expected instead of a letter, and what to do about it."""
     *most, last = alphabet.letters
-    wanted = expected or (f"{', '.join(most)} or {last}")
-    hint = (
-        "; to keep ambiguous letters and average over them, say unknown='average'" if known else ""
+    cure = (
+        "" if letter.upper() in "UT" and alphabet not in (DNA, RNA) else _CURES.get(letter.upper())
     )
-    raise ValueError(f"{what}; expected {wanted}{hint}")
-
-
-def _check_lengths(name: str, lengths: np.ndarray) -> None:
-    if lengths[0] == 0:
-        raise ValueError(f"{name}[0] is empty; expected at least one letter")
-    if (lengths != lengths[0]).any():
-        i = int(np.argmax(lengths != lengths[0]))
-        raise ValueError(
-            f"{name}[{i}] has length {lengths[i]}, but {name}[0] has length {lengths[0]}; "
-            "expected equal lengths, or align='left', 'right' or a place in each sequence"
-        )
-
-
-def _aligned(
-    name: str,
-    codes: np.ndarray,
-    lengths: np.ndarray,
-    align: str | ArrayLike | None,
-    length: int | None,
-    alphabet: Alphabet,
-) -> np.ndarray:
-    """Rows filled up with the wildcard."""
-    longest = int(lengths.max())
-    if align is None or isinstance(align, str):
-        check_option("align", align, ("left", "right"))
-        total = longest if length is None else check_integer("length", length, 1)
-        if longest > total:
-            i = int(lengths.argmax())
-            raise ValueError(f"{name}[{i}] has length {longest}, expected at most {total}")
-        start = np.zeros_like(lengths) if align == "left" else total - lengths
-    else:
-        place = np.asarray(align)
-        if place.dtype.kind not in "iu" or place.shape != lengths.shape or length is not None:
-            raise ValueError(
-                f"align must be 'left', 'right' or {len(lengths)} integers (then without length), "
-                f"got {align!r}"
-            )
-        if (place < 0).any() or (place >= lengths).any():
-            i = int(np.argmax((place < 0) | (place >= lengths)))
-            raise ValueError(f"align[{i}]={place[i]} is no place in {name}[{i}] of {lengths[i]}")
-        start, total = place.max() - place, int(place.max() + (lengths - place).max())
-    aligned = np.full((len(lengths), total), len(alphabet), dtype=np.uint8)
-    column = np.arange(total)
-    aligned[(column >= start[:, None]) & (column < (start + lengths)[:, None])] = codes
-    return aligned
+    if ambiguous:
+        cure = "to keep ambiguous letters and average over them, pass unknown='average'"
+    return f"; expected {', '.join(most)} or {last}" + (f"; {cure}" if cure else "")
 
 
 def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str) -> np.ndarray:
-    last = len(alphabet if unknown == "error" else alphabet.symbols) - 1
+    a, last = len(alphabet), len(alphabet if unknown == "error" else alphabet.symbols) - 1
+    hot = array.ndim > 1 and array.shape[-1] == a and ((array == 0) | (array == 1)).all()
+    if hot and (array.ndim > 2 or len(array) >= a) and (array.sum(axis=-1) == 1).all():
+        raise ValueError(
+            f"{name} of shape {array.shape} is one-hot; expected codes: pass {name}.argmax(axis=-1)"
+        )
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} holds {array.dtype}; expected strings or integer codes 0..{last}")
     if array.ndim != 2:
@@ -315,26 +236,21 @@ def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str)
     if array.min() < 0 or array.max() > last:
         i, position = (int(k) for k in np.argwhere((array < 0) | (array > last))[0])
         code = array[i, position]
-        what = f"{name}[{i}] has {code} at position {position}"
-        _refuse(what, alphabet, last < code < len(alphabet.symbols), f"codes 0..{last}")
+        cure = "; for ambiguous letters pass unknown='average'" * bool(last < code)
+        raise ValueError(
+            f"{name}[{i}] has {code} at position {position}; expected codes 0..{last}{cure}"
+        )
     return np.ascontiguousarray(array, dtype=np.uint8)
 
 
 def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error") -> list[str]:
-    """Turn codes back into strings, the inverse of `encode`.
+    """Turn `codes` back into strings, the inverse of `encode`.
 
     Parameters
     ----------
     codes : integer array of shape (n, L)
-        From 0 to 3 for DNA.
-    alphabet : Alphabet, default DNA
-        That of the codes.
-    unknown : {"error", "average"}, default "error"
-        Whether codes of ambiguous letters are refused.
-
-    Returns
-    -------
-    list of n str
+    alphabet, unknown
+        As in `encode`.
 
     Examples
     --------
@@ -348,6 +264,24 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     return symbols.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
 
 
-def shortened(text: str | bytes) -> str:
-    """Show a text in a message, the first of it."""
-    return repr(text) if len(text) <= 20 else f"{text[:20]!r}…"
+def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
+    """Sequences as zeros and ones (n, L, a), float32; an ambiguous letter is spread evenly.
+
+    For scikit-learn take ``one_hot(X).reshape(len(X), -1)``; PyTorch convolutions expect letters
+    before positions, ``one_hot(X).transpose(0, 2, 1)``.
+
+    Parameters
+    ----------
+    X : sequences or codes, as in `encode`
+    alphabet : Alphabet, default DNA
+        The alphabet of X, with a letters.
+
+    Examples
+    --------
+    >>> from firmlib.strings import one_hot
+    >>> one_hot(["GA"])
+    array([[[0., 0., 1., 0.],
+            [1., 0., 0., 0.]]], dtype=float32)
+    """
+    rows = alphabet.members / alphabet.members.sum(axis=1, keepdims=True)
+    return rows.astype(np.float32)[encode(X, alphabet=alphabet, unknown="average", name="X")]

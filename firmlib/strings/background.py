@@ -1,5 +1,6 @@
 """The distribution of sequences that an expected score is taken over (Section 1.2)."""
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
@@ -8,18 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from firmlib._checks import (
+from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.strings.words import known_runs, letters, windows
+from firmlib.tables.checks import (
     check_array,
     check_integer,
     check_memory,
     check_number,
     check_probability,
 )
-from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.words import known_runs, letters, windows
 
 __all__ = ["Background"]
 
+_FEW = 10  # sequences from which a constant column is no accident
 _PRINTED = 1e-6  # how far from 1 probabilities may sum that were printed to six digits
 
 
@@ -30,17 +32,11 @@ class Background:
 
         Pr(X[:D] = c) = initial[c],   Pr(X_{j+D} = b | X[j:j+D] = c) = transition[j, c, b].
 
-    D = 0 gives independent positions; then there is one context, the empty one. Made by
-    `uniform`, `product`, `markov` and `fit`, for DNA unless they are given another `alphabet`, of
-    a letters (4 for DNA); and by `given`.
-
-    Attributes
-    ----------
-    length, order : int
-        L and D.
-    initial : ndarray of shape (a**D,)
-    transition : ndarray of shape (L - D, a**D, a)
-    alphabet : Alphabet
+    D = 0 gives independent positions, with the empty context. Made by `uniform`, `product`,
+    `markov`, `fit` and `given`, for DNA unless they are given another `alphabet`, of a letters.
+    Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`,
+    `name` (such as "uniform") and `fixed`, {column: letter}, where a homogeneous chain was fitted
+    to sequences that all have one letter.
 
     Examples
     --------
@@ -51,24 +47,25 @@ class Background:
     """
 
     def __init__(
-        self, initial: np.ndarray, transition: np.ndarray, alphabet: Alphabet = DNA
+        self, initial: np.ndarray, transition: np.ndarray, alphabet: Alphabet = DNA, name: str = ""
     ) -> None:
         self.initial, self.transition, self.alphabet = initial, transition, alphabet
-        self.order = _order(len(initial), len(alphabet))
+        self.order, self.fixed = _order(len(initial), len(alphabet)), {}
+        self.name = name or f"chain of order {self.order}"
         self.length = len(transition) + self.order
         check_memory("the background", (len(transition), len(alphabet) ** (self.order + 1)))
 
     @classmethod
     def uniform(cls, length: int, *, alphabet: Alphabet = DNA) -> Self:
-        """All sequences of `length` letters of the `alphabet`, DNA by default, equally likely."""
-        shape = check_integer("length", length, 1), len(alphabet)
-        return cls.product(np.full(shape, 1 / len(alphabet)), alphabet=alphabet)
+        """All sequences of `length` letters of the `alphabet` equally likely."""
+        shape = check_integer("length", length, 1), 1, len(alphabet)
+        return cls(np.ones(1), np.full(shape, 1 / len(alphabet)), alphabet, "uniform")
 
     @classmethod
     def product(cls, probs: ArrayLike, *, alphabet: Alphabet = DNA) -> Self:
-        """Independent positions; `probs` of shape (L, a) holds each one's distribution.
+        """Independent positions; row j of `probs` (L, a) is the distribution of letter j.
 
-        `alphabet`, DNA by default, has a letters.
+        `alphabet` is DNA by default.
         """
         probs = check_rows("probs", check_array("probs", probs, 2, (None, len(alphabet))))
         return cls(np.ones(1), probs[:, None, :], alphabet)
@@ -79,20 +76,16 @@ class Background:
     ) -> Self:
         """Homogeneous chain of `length` letters; it need not start in its stationary distribution.
 
-        The order D is read off `initial`, shape (a**D,), the distribution of the first D letters
-        ([1.0] for D = 0); `transition` has shape (a**D, a). `alphabet`, DNA by default, has a
-        letters.
+        `initial` (a**D,) is the distribution of the first D letters ([1.0] for D = 0) and
+        gives the order D; `transition` has shape (a**D, a). `alphabet` is DNA by default.
         """
-        initial = check_rows("initial", check_array("initial", initial, 1))
-        a = len(alphabet)
+        initial, a = check_rows("initial", check_array("initial", initial, 1)), len(alphabet)
         order = _order(len(initial), a)
         if len(initial) != a**order:
             raise ValueError(f"initial has length {len(initial)}, expected a power of {a}")
-        transition = check_array("transition", transition, 2, (len(initial), a))
+        rows = check_rows("transition", check_array("transition", transition, 2, (len(initial), a)))
         length = check_integer("length", length, order + 1)
-        shape = (length - order, *transition.shape)
-        rows = np.broadcast_to(check_rows("transition", transition), shape)
-        return cls(initial, rows, alphabet)
+        return cls(initial, np.broadcast_to(rows, (length - order, *rows.shape)), alphabet)
 
     @classmethod
     def fit(
@@ -100,34 +93,60 @@ class Background:
         seqs: Sequence[str] | ArrayLike,
         order: int,
         *,
+        positional: bool = False,
         pseudo_count: float = 1.0,
         alphabet: Alphabet = DNA,
         unknown: str = "error",
     ) -> Self:
-        """Homogeneous chain of this `order` from the counts in `seqs`.
+        """Chain of this `order` from the counts in `seqs`, without words with ambiguous letters.
 
-        `pseudo_count`, 1 by default, is added to each of them.
-        `initial` is counted on the first letters, `transition` on all positions. Without
-        pseudo-counts, a context that is never followed by anything gets a uniform row.
-        `alphabet`, DNA by default, and `unknown`, "error" by default, as in `encode`; words with
-        an ambiguous letter are not counted.
+        One transition table for all positions, or with `positional` (False by default) one for
+        each: then a letter that all sequences share is certain in its column. A homogeneous chain
+        does not know such a column, gives importance to words over it, and warns. `pseudo_count`
+        is 1 by default; without it a context that is never followed by a letter gets a uniform
+        row. `alphabet` (DNA) and `unknown` ("error") as in `encode`.
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)
         check_number("pseudo_count", pseudo_count, 0)
-        check_memory("the table of transitions", (a**order, a))
-        first, counts = np.full(a**order, pseudo_count), np.full(a ** (order + 1), pseudo_count)
+        n = X.shape[1] - order if positional else 1
+        check_memory("the table of transitions", (n, a**order, a))
+        constant = (X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW)
+        fixed = {int(j): alphabet.letters[X[0, j]] for j in np.flatnonzero(constant)}
+        possible = np.ones((X.shape[1], a))
+        possible[constant & positional] = np.eye(a)[X[0, constant & positional]]
+        first = np.full(a**order, float(pseudo_count))
+        for t, column in enumerate(letters(np.arange(a**order), order, a).T):
+            first *= possible[t, column]
+        counts = np.tile(pseudo_count * possible[order:][:n, None], (1, a**order, 1))
+        counts = counts.reshape(n, -1)
         for _, offset, run in known_runs(X, a):
             if offset == 0 and run.shape[1] >= order:
                 first += np.bincount(windows(run, order, a)[:, 0], minlength=a**order)
             if run.shape[1] > order:
-                words = windows(run, order + 1, a).ravel()
-                counts += np.bincount(words, minlength=a ** (order + 1))
-        counts = counts.reshape(-1, a)
-        counts[counts.sum(axis=1) == 0] = 1
-        first = first if first.any() else np.ones(len(first))
-        rows = counts / counts.sum(axis=1, keepdims=True)
-        return cls.markov(first / first.sum(), rows, X.shape[1], alphabet=alphabet)
+                words = windows(run, order + 1, a)
+                place = np.arange(words.shape[1]) + offset if positional else 0
+                np.add.at(counts, (place, words), 1)
+        first, counts = first if first.any() else first + 1, counts.reshape(n, -1, a)
+        counts[counts.sum(axis=2) == 0] = 1
+        rows = counts / counts.sum(axis=2, keepdims=True)
+        rows = np.broadcast_to(rows, (X.shape[1] - order, *rows.shape[1:]))
+        background = cls(first / first.sum(), rows, alphabet)
+        background.fixed = {} if positional else fixed
+        background.warn()
+        return background
+
+    def warn(self) -> None:
+        """Warn if sequences never vary in a column, but this chain does not know that."""
+        if self.fixed:
+            shown = ", ".join(f"{j} ({b})" for j, b in [*self.fixed.items()][:4])
+            warnings.warn(
+                f"all sequences have the same letter in column {shown}"
+                f"{', …' * (len(self.fixed) > 4)}, but this background is the same at all "
+                "positions: words over it get importance although nothing varies there; pass "
+                "positional=True to Background.fit, or leave the column out",
+                stacklevel=3,
+            )
 
     @cached_property
     def contexts(self) -> np.ndarray:
@@ -152,50 +171,36 @@ class Background:
         return not (self.contexts[0].all() and self.transition.all())
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> np.ndarray:
-        """Draw `n` sequences, as codes of shape (n, L); `random_state` as in scikit-learn.
+        """Draw `n` sequences, as codes of shape (n, L); `random_state` as in scikit-learn."""
+        shape = self.length - self.order + 1, check_integer("n", n, 1)
+        return self.from_uniform(check_random_state(random_state).random_sample(shape))
 
-        Examples
-        --------
-        >>> from firmlib.strings.background import Background
-        >>> Background.product([[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]).sample(1, 0)
-        array([[2, 0, 3]], dtype=uint8)
-        """
-        n, a = check_integer("n", n, 1), len(self.alphabet)
-        rng = check_random_state(random_state)
-        state = rng.choice(len(self.initial), size=n, p=self.initial)
+    def from_uniform(self, u: np.ndarray) -> np.ndarray:
+        """Sequences from uniform random numbers (L - D + 1, n): the first row gives D letters."""
+        a, cumulative = len(self.alphabet), np.cumsum(self.initial)
+        state = np.searchsorted(cumulative / cumulative[-1], u[0], side="right")
         drawn = list(letters(state, self.order, a).T)
-        for step in self.transition:
+        for step, v in zip(self.transition, u[1:], strict=True):
             upper = np.cumsum(step, axis=1)[:, : a - 1] / step.sum(axis=1, keepdims=True)
-            drawn.append((rng.uniform(size=(n, 1)) >= upper[state]).sum(axis=1))
+            drawn.append((v[:, None] >= upper[state]).sum(axis=1))
             state = (a * state + drawn[-1]) % a**self.order
         return np.stack(drawn, axis=1).astype(np.uint8)
 
     def given(self, motif: str | ArrayLike, position: int = 0) -> Self:
-        """The law of X given a motif z at position j, again a chain of order D.
+        """The law of X given a `motif` z at `position` j, again a chain of order D.
 
             Pr(x | z) = Pr(x) prod_t z_t(x_{j+t}) / Z
 
-        Parameters
-        ----------
-        motif : str, or array of shape (k, a)
-            Letters, some of them perhaps ambiguous ("GATNNCA"); or a number z_t(b) >= 0 for each
-            letter b at each place t, 1 for what is allowed and 0 for what is not.
-        position : int, default 0
-            j, that of the first letter.
-
-        Returns
-        -------
-        Background
+        `motif` is a string, perhaps with ambiguous letters ("GATNNCA"), or an array (k, a) of
+        numbers z_t(b) >= 0. `position` is 0 by default.
 
         Examples
         --------
         >>> from firmlib.strings import Background
-        >>> sticky = Background.markov([0.5, 0.5, 0, 0], 0.6 * np.eye(4) + 0.1, length=4)
-        >>> sticky.given("GT", 2).probabilities(1).round(3)
-        array([[0.5  , 0.5  , 0.   , 0.   ],
-               [0.25 , 0.25 , 0.438, 0.062],
-               [0.   , 0.   , 1.   , 0.   ],
-               [0.   , 0.   , 0.   , 1.   ]])
+        >>> Background.uniform(3).given("GN", 1).probabilities(1)
+        array([[0.25, 0.25, 0.25, 0.25],
+               [0.  , 0.  , 1.  , 0.  ],
+               [0.25, 0.25, 0.25, 0.25]])
         """
         if isinstance(motif, str):
             codes = encode([motif], alphabet=self.alphabet, unknown="average", name="motif")
@@ -212,33 +217,29 @@ class Background:
             raise ValueError(f"motif={shown} has probability 0 at position {j}; expected more")
         return type(self)(initial, transition, self.alphabet)
 
-    def tilt(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Initial and transition of Pr(x) prod_j factors[..., j, x_j] / Z, and log Z.
-
-        `factors` are not negative, of shape (..., L, a).
+    def tilt(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Initial and transition of Pr(x) prod_j `factors`[j, x_j] / Z, and log Z.
 
         By messages from the end, beta_j(c) = sum_b Pr(b | c) factors_{j+D}(b) beta_{j+1}(c[1:] b).
         What cannot be reached keeps its transitions.
         """
         D, a, C = self.order, len(self.alphabet), len(self.initial)
         after = (a * np.arange(C)[:, None] + np.arange(a)) % C
-        shape = factors.shape[:-2]
-        transition = np.empty((*shape, *self.transition.shape))
-        beta, log_z = np.ones((*shape, C)), np.zeros(shape)
-        for j in reversed(range(len(self.transition))):
-            step = self.transition[j] * factors[..., j + D, None, :] * beta[..., after]
-            total = step.sum(axis=-1, keepdims=True)
-            possible = total > 0
-            transition[..., j, :, :] = np.where(
-                possible, step / np.where(possible, total, 1), self.transition[j]
-            )
-            beta, log_z = _scaled(total[..., 0], log_z)
+        transition, beta, log_z = np.array(self.transition), np.ones(C), 0.0
+        for j in reversed(range(len(transition))):
+            step = transition[j] * factors[j + D] * beta[after]
+            beta = step.sum(axis=1)
+            possible = beta > 0
+            transition[j, possible] = step[possible] / beta[possible, None]
+            largest = beta.max() or 1.0  # taken out, so that products do not vanish
+            beta, log_z = beta / largest, log_z + np.log(largest)
         initial = self.initial * beta
         for t, column in enumerate(letters(np.arange(C), D, a).T):
-            initial = initial * factors[..., t, :][..., column]
-        total = initial.sum(axis=-1, keepdims=True)
-        initial = np.where(total > 0, initial / np.where(total > 0, total, 1), self.initial)
-        return initial, transition, log_z + _log(total[..., 0])
+            initial = initial * factors[t, column]
+        total = initial.sum()
+        if total == 0:
+            return self.initial, transition, -np.inf
+        return initial / total, transition, float(log_z + np.log(total))
 
     def probability(self, motif: str, position: int) -> float:
         """Pr(X[j:j+k] = z) for the word z = `motif` and j = `position`."""
@@ -261,16 +262,7 @@ class Background:
         return p.T
 
     def probabilities(self, k: int) -> np.ndarray:
-        """Pr(X[j:j+k] = z) for all words z of length `k`, shape (L - k + 1, a**k).
-
-        Examples
-        --------
-        >>> from firmlib.strings.background import Background
-        >>> Background.uniform(3).probabilities(1)
-        array([[0.25, 0.25, 0.25, 0.25],
-               [0.25, 0.25, 0.25, 0.25],
-               [0.25, 0.25, 0.25, 0.25]])
-        """
+        """Pr(X[j:j+k] = z) for all words z of length `k`, shape (L - k + 1, a**k)."""
         k, a = check_integer("k", k, 1, self.length), len(self.alphabet)
         check_memory("the table of probabilities", (self.length - k + 1, a**k))
         p, D = self.contexts, self.order
@@ -294,16 +286,6 @@ def _order(n_contexts: int, size: int) -> int:
     while size ** (order + 1) <= n_contexts:
         order += 1
     return order
-
-
-def _log(value: np.ndarray) -> np.ndarray:
-    return np.where(value > 0, np.log(np.where(value > 0, value, 1)), -np.inf)
-
-
-def _scaled(beta: np.ndarray, log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Take the largest of each row out, so that products of many factors do not vanish."""
-    largest = beta.max(axis=-1, keepdims=True)
-    return beta / np.where(largest > 0, largest, 1), log_z + _log(largest[..., 0])
 
 
 def check_rows(name: str, array: np.ndarray) -> np.ndarray:

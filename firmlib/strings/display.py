@@ -7,13 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_array
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from firmlib.strings.alphabet import DNA, Alphabet
 from firmlib.strings.background import Background
-from firmlib.strings.motifs import importance_along, letter_contributions, max_by_length
+from firmlib.strings.motifs import importance_along, letter_contributions
+from firmlib.strings.poim import max_by_length
+from firmlib.strings.search import Motif
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import index_word
+from firmlib.tables.checks import check_array
 
 # isort: split
 # After firmlib.display, which says how to get matplotlib.
@@ -24,13 +26,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-__all__ = [
-    "plot_importance_along",
-    "plot_letters",
-    "plot_logo",
-    "plot_max_by_length",
-    "plot_poim",
-]
+__all__ = ["plot_importance_along", "plot_letters", "plot_logo", "plot_max_by_length", "plot_poim"]
 
 LETTER_COLORS = {"A": GREEN, "C": BLUE, "G": ORANGE, "T": RED, "U": RED}  # others are grey
 
@@ -50,18 +46,11 @@ def plot_importance_along(
     importance, motif, background, scale
         As in `importance_along`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
 
     Examples
     --------
     >>> from firmlib.strings.display import plot_importance_along
-    >>> from firmlib.strings.weights import PositionalWeights
-    >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0}, length=20)
-    >>> plot_importance_along(w, "GATTACA").get_xlabel()
+    >>> plot_importance_along([[0.0, 1.0, 0.0, 0.0]], "C").get_xlabel()
     'position'
     """
     table = importance_along(importance, motif, background, scale=scale)
@@ -85,16 +74,9 @@ def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = 
 
     Parameters
     ----------
-    matrix : array of shape (positions, a**k), k = 1, 2 or 3, with a letters
-        As `poim` gives it.
+    matrix : array of shape (positions, a**k), k = 1, 2 or 3, as `poim` gives it
     alphabet : Alphabet, default DNA
-        That of the words.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
 
     Examples
     --------
@@ -131,16 +113,11 @@ def plot_max_by_length(
     weights, max_k, background, scale
         As in `max_by_length`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
 
     Examples
     --------
+    >>> from firmlib.strings import PositionalWeights
     >>> from firmlib.strings.display import plot_max_by_length
-    >>> from firmlib.strings.weights import PositionalWeights
     >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0}, length=20)
     >>> plot_max_by_length(w, 4).get_ylabel()
     'length of word'
@@ -161,8 +138,8 @@ def _heat_map(ax: Axes, rows: ArrayLike, label: str, **colors: Any) -> Axes:
 
 def plot_logo(
     weights: PositionalWeights,
-    motif: str,
-    position: int,
+    motif: str | Motif,
+    position: int | None = None,
     background: Background | None = None,
     *,
     ax: Axes | None = None,
@@ -171,28 +148,27 @@ def plot_logo(
 
     Parameters
     ----------
-    weights, motif, position, background
-        As in `letter_contributions`.
+    weights, background
+        As in `letter_contributions`; the title names a uniform background.
+    motif : str, or `Motif` of `top_motifs`
+    position : int, optional
+        By default the position of a `Motif`, or the mean over all positions.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
 
     Examples
     --------
-    >>> from firmlib.strings.display import plot_logo
-    >>> from firmlib.strings.search import top_motifs
-    >>> from firmlib.strings.weights import PositionalWeights
+    >>> from firmlib.strings import PositionalWeights, plot_logo, top_motifs
     >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0, ("TACA", 6): 1.0}, length=20)
-    >>> [(motif, position, _)] = top_motifs(w, 6, 1)
-    >>> plot_logo(w, motif, position).get_title()
-    'GATACA at 4'
+    >>> plot_logo(w, top_motifs(w, 6, 1)[0]).get_title()
+    'GATACA at 4, uniform background'
     """
+    if isinstance(motif, Motif):
+        motif, position = motif.word, motif.position if position is None else position
     heights = letter_contributions(weights, motif, position, background)
-    ax = plot_letters(heights.set_index(position + heights.index), ax=ax)
-    ax.set(ylabel="contribution", title=f"{motif.upper()} at {position}")
+    ax = plot_letters(heights.set_index((position or 0) + heights.index), ax=ax)
+    where = "anywhere" if position is None else f"at {position}"
+    uniform = ", uniform background" if background is None or background.name == "uniform" else ""
+    ax.set(ylabel="contribution", title=f"{motif.upper()} {where}{uniform}")
     return ax
 
 
@@ -206,11 +182,6 @@ def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     heights : DataFrame
         Its index names the stacks.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
 
     Examples
     --------
@@ -246,11 +217,6 @@ def _draw_letter(ax: Axes, letter: str, x: float, base: float, height: float) ->
     path = _outline(letter)
     box = path.get_extents()
     fit = Affine2D().translate(-box.x0, -box.y0).scale(0.9 / box.width, abs(height) / box.height)
-    fit = fit.translate(x - 0.45, min(base, base + height))
-    patch = PathPatch(
-        fit.transform_path(path),
-        facecolor=LETTER_COLORS.get(letter, GREY),
-        linewidth=0,
-        alpha=1 if height > 0 else 0.4,
-    )
-    ax.add_patch(patch)
+    fit = fit.translate(x - 0.45, min(base, base + height)).transform_path(path)
+    color, alpha = LETTER_COLORS.get(letter, GREY), 1 if height > 0 else 0.4
+    ax.add_patch(PathPatch(fit, facecolor=color, linewidth=0, alpha=alpha))

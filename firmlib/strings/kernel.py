@@ -1,20 +1,21 @@
 """The weighted degree kernel with shifts: its matrix and its diagonal."""
 
 from collections.abc import Iterator
+from functools import cache
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
-from firmlib._checks import check_memory, check_option
-from firmlib._fast import loops
 from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.tables.checks import check_memory, check_option
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
-_WORTH = 8  # pairs of sequences and shifts that take as long as one value of a table
+_WORTH = 2**22  # pairs of sequences and shifts from which loading numba pays
 _TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
 
 
@@ -30,7 +31,7 @@ def wds_kernel(
     alphabet: Alphabet = DNA,
     unknown: str = "error",
 ) -> np.ndarray:
-    """Weighted degree kernel with shifts: how many words two sequences share, and where.
+    """Weighted degree kernel with shifts (n, m): how many words two sequences share, and where.
 
     With x[i:i+d] the word of length d at position i,
 
@@ -38,59 +39,46 @@ def wds_kernel(
                   + sum_{s=1..S} delta_s ( I(x[i+s:i+s+d] = y[i:i+d])
                                          + I(x[i:i+d] = y[i+s:i+s+d]) ) ),
 
-    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase") or
-    1 / (2 s) as in the code of the Shogun toolbox ("shogun"). Either is positive semi-definite:
-    1 + sum_s 2 delta_s cos(s t) is never negative (Rogosinski and Szegő; Young).
+    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase": Rätsch,
+    Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) as in Shogun ("shogun").
+    Both are positive semi-definite: 1 + sum_s 2 delta_s cos(s t) is never negative.
 
     Parameters
     ----------
     X : n sequences of one length, as strings or codes (see `encode`)
     Y : m sequences of the same length, optional
-        By default X against itself, which is half the work.
+        By default X itself, which takes half the work.
     degree : int from 1 to 31
-        D, the longest word; at most the sequences' length.
+        D, the length of the longest words; 14 at most for proteins.
     shift : int, default 0
-        S, the furthest shift, below the sequences' length; 0 gives the weighted degree kernel.
+        S, below the sequences' length; 0 gives the weighted degree kernel.
     shift_weights : {"rase", "shogun"}, default "rase"
         delta_s.
     normalize : bool, default True
-        Divide by sqrt(k(x, x) k(y, y)), the diagonal of the kernel that is asked for; 0 for
-        sequences without a known letter.
+        Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
     reverse_complement : bool, default False
-        Take (k(x, y) + k(x, y')) / 2 with y' the reverse complement of y, so that it does not
-        matter which strand was read.
+        Take (k(x, y) + k(x, y')) / 2, y' the reverse complement of y: the strand does not matter.
     alphabet : Alphabet, default DNA
-        With more letters, the longest words are shorter: 14 letters for proteins.
     unknown : {"error", "average"}, default "error"
-        "average" allows ambiguous letters, as in `encode`; here, they match nothing.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    References
-    ----------
-    G. Rätsch, S. Sonnenburg, B. Schölkopf. RASE: recognition of alternatively spliced exons in
-    C. elegans. Bioinformatics 21 (Suppl. 1), 2005.
+        "average" allows ambiguous letters, which here match nothing.
 
     Examples
     --------
-    >>> from firmlib.strings.kernel import wds_kernel
+    >>> from firmlib.strings import wds_kernel
     >>> wds_kernel(["GATTACA"], ["GATTACA", "CATTACA", "TGATTAC"], degree=3, shift=1).round(3)
     array([[1.   , 0.848, 0.297]])
     """
-    X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
-    symmetric = Y is None
+    X, symmetric = encode(X, alphabet=alphabet, unknown=unknown, name="X"), Y is None
     Y = X if Y is None else encode(Y, alphabet=alphabet, unknown=unknown, name="Y")
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
-            f"Y has sequences of length {Y.shape[1]}, expected that of X, {X.shape[1]}"
+            f"Y has sequences of length {Y.shape[1]}, expected the length of X, {X.shape[1]}"
         )
     check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
     check_memory("the kernel matrix", (len(X), len(Y)))
     K = np.zeros((len(X), len(Y)))
     strands = [Y, alphabet.reverse_complement(Y)] if reverse_complement else [Y]
-    compiled = loops(len(strands) * K.size * (2 * shift + 1) // _WORTH)
+    compiled = _loop() if len(strands) * K.size * (2 * shift + 1) >= _WORTH else None
     for strand in strands:
         for s, delta in enumerate(shift_factors(shift, shift_weights)):
             x, y, own = _words(X, strand, s, degree, len(alphabet))
@@ -105,16 +93,10 @@ def wds_kernel(
         for rows, columns in _tiles(*K.shape, symmetric):
             K[columns, rows] = K[rows, columns].T
     if normalize:
-        options = {
-            "degree": degree,
-            "shift": shift,
-            "shift_weights": shift_weights,
-            "reverse_complement": reverse_complement,
-            "alphabet": alphabet,
-            "unknown": unknown,
-        }
-        kx = wds_diagonal(X, **options)
-        ky = kx if symmetric else wds_diagonal(Y, **options)
+        options: dict[str, Any] = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
+        options |= {"reverse_complement": reverse_complement, "alphabet": alphabet}
+        kx = wds_diagonal(X, unknown=unknown, **options)
+        ky = kx if symmetric else wds_diagonal(Y, unknown=unknown, **options)
         kx, ky = (np.where(k > 0, k, 1) for k in (kx, ky))
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)
@@ -131,7 +113,7 @@ def wds_diagonal(
     alphabet: Alphabet = DNA,
     unknown: str = "error",
 ) -> np.ndarray:
-    """Return k(x, x) of every sequence, not normalized.
+    """Return k(x, x) of every sequence, shape (n,), not normalized.
 
     Parameters
     ----------
@@ -139,13 +121,9 @@ def wds_diagonal(
     degree, shift, shift_weights, reverse_complement, alphabet, unknown
         As in `wds_kernel`.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-
     Examples
     --------
-    >>> from firmlib.strings.kernel import wds_diagonal
+    >>> from firmlib.strings import wds_diagonal
     >>> wds_diagonal(["GATTACA", "AAAAAAA"], degree=2, shift=1)
     array([7. , 9.5])
     """
@@ -189,6 +167,16 @@ def check_kernel(
     check_option("shift_weights", shift_weights, ("rase", "shogun"))
 
 
+@cache
+def _loop() -> Any:
+    """The loop compiled by numba, or None where it is not installed or cannot be used."""
+    try:
+        from firmlib.strings import _compiled
+    except (ImportError, OSError, RuntimeError):
+        return None
+    return _compiled if _compiled.ENABLED else None
+
+
 def _tiles(n: int, m: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
     for rows in gen_batches(n, _TILE[0]):
         for columns in gen_batches(m, _TILE[1]):
@@ -204,8 +192,7 @@ def _words(
     The bits of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown
     letters get one code in x and another in y, so that they agree with nothing.
     """
-    overlap = X.shape[1] - s
-    last = size - 1
+    overlap, last = X.shape[1] - s, size - 1
     if max(X.max(), Y.max()) > last:
         X, Y, last = np.minimum(X, size), np.where(last < Y, size + 1, Y), size + 1
     n_planes = last.bit_length()
@@ -251,25 +238,10 @@ def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) ->
     most = int(np.bitwise_count(own).sum())
     total = np.zeros(match.shape[1], np.min_scalar_type(most * degree * (degree + 1) // 2))
     for factor in range(degree, 0, -1):
-        counts = np.bitwise_count(ends)
-        ending = np.add.reduce(counts, axis=0, dtype=np.min_scalar_type(most))
+        ending = np.add.reduce(np.bitwise_count(ends), axis=0, dtype=np.min_scalar_type(most))
+        if not ending.any():
+            break
         total += np.multiply(ending, factor, dtype=total.dtype)
         match += match
         ends &= match
-        if degree - factor >= 3:  # long matches are rare: go on with the words that have one
-            alive = counts > 0
-            if 8 * np.count_nonzero(alive) < alive.size:
-                pair = np.flatnonzero(alive)
-                rest = _rest(match.ravel()[pair], ends.ravel()[pair], factor - 1, total.dtype)
-                np.add.at(total, pair % len(total), rest)
-                break
     return total.reshape(shape)
-
-
-def _rest(match: np.ndarray, ends: np.ndarray, degree: int, dtype: np.dtype) -> np.ndarray:
-    total = np.zeros(len(match), dtype)
-    for factor in range(degree, 0, -1):
-        total += np.multiply(np.bitwise_count(ends), factor, dtype=dtype)
-        match += match
-        ends &= match
-    return total

@@ -8,28 +8,18 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_array, check_integer, check_option
 from firmlib.binary import firm_from_poim
-from firmlib.strings._expected import expected_score
-from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import check_background, each_poim, poim
+from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
+from firmlib.strings.sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights, find
 from firmlib.strings.words import windows
+from firmlib.tables.checks import check_array, check_integer, check_option
 
-__all__ = [
-    "importance_along",
-    "letter_contributions",
-    "max_by_length",
-    "motif_importance",
-    "motif_rank",
-]
+__all__ = ["importance_along", "letter_contributions", "motif_importance"]
 
-_WORDS = 2**12  # of a motif with ambiguous letters that are summed one by one
-
-ROUNDING = 1e-9
-"""Sums that differ by less than this part of the largest are equal, but for rounding."""
+_WORDS = 2**12  # that a motif with ambiguous letters stands for, to sum them one by one
 
 
 def motif_importance(
@@ -52,19 +42,15 @@ def motif_importance(
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
 
-    Under independent positions, Q' is the mean of Q'(z, j) over words z drawn from M. Words are
-    the special case where f is 1 or 0. All are exact.
+    Under independent positions, Q' is the mean of Q'(z, j) over words z drawn from M.
 
     Parameters
     ----------
     weights : PositionalWeights
         s.
-    motifs : n motifs of one length k, as strings or codes, or array of shape (n, k, a)
-        Of an array with three axes, ``motifs[i]`` is a PWM, each row the distribution of a letter.
-    background : Background, optional
-        The distribution of X; uniform by default.
-    scale : {"poim", "firm"}, default "poim"
-        "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
+    motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
+    background, scale
+        As in `poim`.
 
     Returns
     -------
@@ -73,8 +59,7 @@ def motif_importance(
 
     Examples
     --------
-    >>> from firmlib.strings.motifs import motif_importance
-    >>> from firmlib.strings.weights import PositionalWeights
+    >>> from firmlib.strings import PositionalWeights, motif_importance
     >>> w = PositionalWeights.from_dict({("ATTA", 1): 256.0}, length=8)
     >>> motif_importance(w, ["GATTACA", "GATTCCA", "NATTRNN"])
     array([[255.,  -1.],
@@ -82,7 +67,17 @@ def motif_importance(
            [127.,  -1.]])
     """
     check_option("scale", scale, ("poim", "firm"))
-    background = check_background(background, weights)
+    weights, background = check_weights_and_background(weights, background)
+    return exact_importance(weights, motifs, background, scale)
+
+
+def exact_importance(
+    weights: PositionalWeights,
+    motifs: Sequence[str] | ArrayLike,
+    background: Background,
+    scale: str = "poim",
+) -> np.ndarray:
+    """`motif_importance` of checked arguments, without warnings."""
     if np.ndim(np.asarray(motifs)) == 3:
         pwm = check_array("motifs", motifs, 3, (None, None, len(weights.alphabet)))
         pwm = check_rows("motifs", pwm)
@@ -108,7 +103,8 @@ def _word_importance(
 ) -> np.ndarray:
     k = Z.shape[1]
     if k <= background.order:
-        Q = poim(weights, k, background)[:, windows(Z, k, len(weights.alphabet))[:, 0]].T
+        Q = next(each_poim(weights, k, k, background))
+        Q = Q[:, windows(Z, k, len(weights.alphabet))[:, 0]].T
     else:
         Q = (_inside(weights, Z) + _beside(weights, Z, background)).T
     p = background.motif_probabilities(Z)
@@ -163,7 +159,6 @@ def _inside(weights: PositionalWeights, Z: np.ndarray) -> np.ndarray:
 def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -> np.ndarray:
     """Expected weights of all words that are not in a motif, minus E[s], shape (L - k + 1, n)."""
     D, k, n = background.order, Z.shape[1], weights.length - Z.shape[1] + 1
-    size = len(weights.alphabet)
     total = np.zeros((n, len(Z)))
     for level in sweep(weights, background):
         d, _, right, left, both = level
@@ -171,7 +166,7 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
             if d == D:
                 right, left, mean = messages(weights, background, level)
                 left -= mean
-            words = windows(Z, d, size)
+            words = windows(Z, d, len(weights.alphabet))
             prefix, suffix = words[:, 0], words[:, -1]
             total += 0 if right is None else right[k - d : k - d + n, suffix]
             total += 0 if left is None else left[:n, prefix]
@@ -179,12 +174,9 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
     for code, place, level in sweep_long_words(weights, background, max(D, weights.split) + 1):
         d, _, right, left, both = level
         if d <= k:
-            words = windows(Z, d, size)
-            prefix, suffix = words[:, 0], words[:, -1]
-            _add_at(total, code, place - (k - d), right, suffix)
-            _add_at(total, code, place, left, prefix)
-            if d == k:
-                _add_at(total, code, place, both, prefix)
+            words = windows(Z, d, len(weights.alphabet))
+            _add_at(total, code, place - (k - d), right, words[:, -1])
+            _add_at(total, code, place, left if d < k else left + both, words[:, 0])
     return total
 
 
@@ -214,32 +206,27 @@ def importance_along(
     Parameters
     ----------
     importance : PositionalWeights, or array of shape (L - k + 1, a**k)
-        Of an array, such as `poim` or `PositionalWeights.dense` give, the columns are taken.
+        For an array, as `poim` or `PositionalWeights.dense` give it, its columns are taken.
     motif : str
         Of length k.
     background, scale
-        As in `motif_importance`. An array has both already: they are not used.
+        As in `motif_importance`; not used for an array.
     alphabet : Alphabet, default DNA
-        That of an array; weights have their own.
+        The alphabet of an array.
 
     Returns
     -------
     DataFrame
         One row per position; columns "position", "motif", "distance 1" and "distance 2" (means over
         all strings with so many letters changed), "null mean" and "null sd" (over the strings that
-        differ from the motif at every position: all of them if these are not more than the 2187
-        of 7 letters of DNA, else 4096 random ones, always the same).
+        differ from the motif at every position, or 4096 random ones if they are more than 2187).
 
     Examples
     --------
     >>> from firmlib.strings.motifs import importance_along
-    >>> from firmlib.strings.weights import PositionalWeights
-    >>> w = PositionalWeights.from_dict({("GAT", 1): 1.0}, length=5)
-    >>> importance_along(w, "GAT")[["position", "motif", "distance 1"]].round(3)
-       position  motif  distance 1
-    0         0 -0.016      -0.016
-    1         1  0.984      -0.016
-    2         2 -0.016      -0.016
+    >>> importance_along([[0.0, 1.0, 0.0, 0.0]], "C")[["position", "motif", "null mean"]]
+       position  motif  null mean
+    0         0    1.0        0.0
     """
     alphabet = getattr(importance, "alphabet", alphabet)
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
@@ -254,65 +241,12 @@ def importance_along(
         return importance[:, windows(strings, k, a)[:, 0]]
 
     few = (a - 1) ** k <= 3**7
-    random = np.random.default_rng(0).integers(1, a, (4096, k))
-    null = values(_changes(k, k, a) if few else random)
-    columns = {
-        "position": np.arange(len(null)),
-        "motif": values(_changes(k, 0, a))[:, 0],
-        **{
-            f"distance {r}": values(_changes(k, r, a)).mean(axis=1) for r in range(1, min(k, 2) + 1)
-        },
-        "null mean": null.mean(axis=1),
-        "null sd": null.std(axis=1),
-    }
+    null = values(_changes(k, k, a) if few else np.random.default_rng(0).integers(1, a, (4096, k)))
+    columns = {"position": np.arange(len(null)), "motif": values(_changes(k, 0, a))[:, 0]}
+    for r in range(1, min(k, 2) + 1):
+        columns[f"distance {r}"] = values(_changes(k, r, a)).mean(axis=1)
+    columns |= {"null mean": null.mean(axis=1), "null sd": null.std(axis=1)}
     return pd.DataFrame(columns)
-
-
-def motif_rank(
-    importance: ArrayLike,
-    motif: str,
-    positions: slice = slice(None),
-    *,
-    alphabet: Alphabet = DNA,
-) -> int:
-    """Rank of a motif among all words of its length, by the mean importance over positions.
-
-    It is the number of words, the motif included, whose mean is at least that of the motif, up to
-    rounding. Ties count against it: rank 1 is ahead of every other word, and where all words have
-    the same importance, such as weights of 0, the motif comes last.
-
-    Parameters
-    ----------
-    importance : array of shape (L - k + 1, a**k)
-        As `poim` or `PositionalWeights.dense` give it.
-    motif : str
-        Of length k.
-    positions : slice, default slice(None)
-        Of the motif's first letter; all of them by default.
-    alphabet : Alphabet, default DNA
-        That of the motif, of a letters.
-
-    Returns
-    -------
-    int
-        From 1 to a**k.
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights, motif_rank, poim
-    >>> w = PositionalWeights.from_dict({("GA", 0): 1.0, ("AT", 1): 1.0}, length=3)
-    >>> motif_rank(poim(w, 3), "GAT"), motif_rank(poim(w, 3), "GAC"), motif_rank(w.dense(3), "GAT")
-    (1, 7, 64)
-    """
-    codes, a = encode([motif], alphabet=alphabet, name="motif"), len(alphabet)
-    importance = check_array("importance", importance, 2, (None, a ** codes.shape[1]))
-    if not isinstance(positions, slice) or not len(importance[positions]):
-        raise ValueError(
-            f"positions={positions!r} must be a slice of the {len(importance)} positions"
-        )
-    mean = importance[positions].mean(axis=0)
-    own = mean[windows(codes, codes.shape[1], a)[0, 0]]
-    return int((mean >= own - ROUNDING * np.abs(mean).max()).sum())
 
 
 def _changes(k: int, r: int, a: int) -> np.ndarray:
@@ -324,55 +258,11 @@ def _changes(k: int, r: int, a: int) -> np.ndarray:
     return changes.reshape(-1, k)
 
 
-def max_by_length(
-    weights: PositionalWeights,
-    max_k: int = 8,
-    background: Background | None = None,
-    *,
-    scale: str = "poim",
-) -> pd.DataFrame:
-    """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
-
-    On the scale of FIRM, Q of one length can be compared with Q of another.
-
-    Parameters
-    ----------
-    weights : PositionalWeights
-        s.
-    max_k : int, default 8
-        The greatest length; the `poim` of each is made, all from one sweep.
-    background, scale
-        As in `poim`.
-
-    Returns
-    -------
-    DataFrame
-        One row per length from 1 to `max_k`, one column per position; NaN where a word does not
-        fit.
-
-    Examples
-    --------
-    >>> from firmlib.strings.motifs import max_by_length
-    >>> from firmlib.strings.weights import PositionalWeights
-    >>> w = PositionalWeights.from_dict({("AC", 1): 16.0}, length=3)
-    >>> max_by_length(w, 2, scale="firm").round(2)
-    position     0     1     2
-    length
-    1         0.00  1.73  1.73
-    2         0.77  3.87   NaN
-    """
-    check_option("scale", scale, ("poim", "firm"))
-    background = check_background(background, weights)
-    max_k = check_integer("max_k", max_k, 1, weights.length)
-    largest = np.full((max_k, weights.length), np.nan)
-    for row, Q in zip(largest, each_poim(weights, 1, max_k, background, scale), strict=True):
-        row[: len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
-    lengths = pd.RangeIndex(1, max_k + 1, name="length")
-    return pd.DataFrame(largest, lengths).rename_axis(columns="position")
-
-
 def letter_contributions(
-    weights: PositionalWeights, motif: str, position: int, background: Background | None = None
+    weights: PositionalWeights,
+    motif: str,
+    position: int | None = None,
+    background: Background | None = None,
 ) -> pd.DataFrame:
     """How much each letter of a motif adds to its importance, and what others would add there.
 
@@ -381,11 +271,10 @@ def letter_contributions(
     Parameters
     ----------
     weights : PositionalWeights
-        s.
     motif : str
         z.
-    position : int
-        j, that of the first letter, counted from 0.
+    position : int, optional
+        j, of the first letter, counted from 0; by default the mean over all positions.
     background : Background, optional
         The distribution of X; uniform by default.
 
@@ -396,23 +285,33 @@ def letter_contributions(
 
     Examples
     --------
+    >>> from firmlib.strings import PositionalWeights
     >>> from firmlib.strings.motifs import letter_contributions
-    >>> from firmlib.strings.weights import PositionalWeights
     >>> letter_contributions(PositionalWeights.from_dict({("CG", 0): 4.0}, 3), "CGA", 0)
          A    C    G    T
     0 -1.0  3.0 -1.0 -1.0
     1 -1.0 -1.0  3.0 -1.0
     2  0.0  0.0  0.0  0.0
     """
-    background = check_background(background, weights)
-    z, a = encode([motif], alphabet=weights.alphabet, name="motif")[0], len(weights.alphabet)
-    k = check_integer("the motif's length", len(z), 1, weights.length)
-    j = check_integer("position", position, 0, weights.length - k)
+    weights, background = check_weights_and_background(weights, background)
+    z = encode([motif], alphabet=weights.alphabet, name="motif")[0]
+    last = weights.length - check_integer("the motif's length", len(z), 1, weights.length)
+    places = slice(None) if position is None else [check_integer("position", position, 0, last)]
+    Q, p = changed_letters(weights, z, background)
+    Q, p = Q[:, :, places], p[:, :, places]
+    total = p.sum(axis=1, keepdims=True)
+    mean = (p * Q).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1)
+    heights = np.where(p > 0, Q - mean, 0).mean(axis=2)
+    return pd.DataFrame(heights, columns=list(weights.alphabet.letters))
+
+
+def changed_letters(
+    weights: PositionalWeights, z: np.ndarray, background: Background
+) -> tuple[np.ndarray, np.ndarray]:
+    """Q' and the probability of z with each letter at each place t, shape (k, a, positions)."""
+    k, a = len(z), len(weights.alphabet)
     strings = np.tile(z, (k, a, 1))
     strings[np.arange(k), :, np.arange(k)] = np.arange(a)
     strings = strings.reshape(-1, k)
-    Q = motif_importance(weights, strings, background)[:, j].reshape(k, a)
-    p = background.motif_probabilities(strings)[:, j].reshape(k, a)
-    total = p.sum(axis=1, keepdims=True)
-    mean = (p * Q).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1)
-    return pd.DataFrame(np.where(p > 0, Q - mean, 0), columns=list(weights.alphabet.letters))
+    Q = exact_importance(weights, strings, background)
+    return Q.reshape(k, a, -1), background.motif_probabilities(strings).reshape(k, a, -1)

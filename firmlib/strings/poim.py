@@ -4,19 +4,25 @@
 `poim` puts windows together again, from short ones up to long ones.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
-from firmlib.strings._sweep import messages, sweep, total
+from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.surrogate import fit_surrogate
+from firmlib.strings.sweep import messages, sweep, total
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import windows
+from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
 
-__all__ = ["poim"]
+__all__ = ["max_by_length", "motif_rank", "poim"]
+
+ROUNDING = 1e-9  # sums that differ by less than this part of the largest are equal
+LOW_R2 = 0.5  # a surrogate that explains less is named in a warning
 
 
 def poim(
@@ -26,34 +32,31 @@ def poim(
     *,
     scale: str = "poim",
     n: int | None = None,
-    degree: int = 4,
     random_state: int | np.random.RandomState | None = None,
 ) -> np.ndarray:
     """Importance of all words z of length k at all positions j, eq. (5).
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
-    exactly, whether k is shorter or longer than the words that carry weight or the background's
-    contexts. The time is linear in the size of the weights and of the result.
+    exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
+    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008).
 
     Parameters
     ----------
     weights : PositionalWeights, or callable
-        s. Of any other model, a function from codes of shape (m, L) to m scores: then the result
-        is that of its surrogate, `fit_surrogate(weights, background, n)`, which alone is exact;
-        keep the surrogate to see its R², and `confirm` what matters.
+        s. Any other model, as in `fit_surrogate`, is replaced by its surrogate; pass the surrogate
+        yourself to see its R² and choose its options.
     k : int
         Letters in each word.
     background : Background, optional
-        The distribution of X; uniform by default. A function needs one, which says how long the
-        sequences are.
+        The distribution of X; uniform by default. Required for a model that is not
+        PositionalWeights.
     scale : {"poim", "firm"}, default "poim"
-        "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)),
-        p = Pr(X[j:j+k] = z), as `firm_from_poim`.
+        "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
     n : int, optional
-        How often to call a function; it must be given for one, and is not used for weights.
-    degree, random_state
-        Of the surrogate of a function, as in `fit_surrogate`.
+        Calls of a model for its surrogate; required for a model that is not PositionalWeights.
+    random_state : int, RandomState or None, default None
+        For the surrogate.
 
     Returns
     -------
@@ -61,46 +64,64 @@ def poim(
         For DNA, columns in the order AA..A, AA..C, ..., TT..T. The mean of Q' at a position,
         weighted with p, is 0. Words that are impossible (p = 0) have importance 0.
 
-    See Also
-    --------
-    fit_surrogate, confirm : any model that scores sequences.
-    motif_importance : given words only, of any length.
-    top_motifs : the best words of a length for which this table would not fit.
-
-    References
-    ----------
-    A. Zien, S. Sonnenburg, P. Philips, G. Rätsch. POIMs: positional oligomer importance matrices.
-    Bioinformatics 24(13), 2008.
-
     Examples
     --------
     Only AC at 0 has a weight, but A at 0 and C at 1 are important too:
 
-    >>> from firmlib.strings.poim import poim
-    >>> from firmlib.strings.weights import PositionalWeights
+    >>> from firmlib.strings import PositionalWeights, poim
     >>> poim(PositionalWeights.from_dict({("AC", 0): 16.0}, length=2), 1)
     array([[ 3., -1., -1., -1.],
            [-1.,  3., -1., -1.]])
     """
     check_option("scale", scale, ("poim", "firm"))
     if callable(weights) and background is not None and n is not None:
-        weights = fit_surrogate(weights, background, n, degree=degree, random_state=random_state)
-    background = check_background(background, weights)
-    assert isinstance(weights, PositionalWeights)
-    k = check_integer("k", k, 1, weights.length)
-    return next(each_poim(weights, k, k, background, scale))
+        from firmlib.strings.surrogate import fit_surrogate
+
+        weights = fit_surrogate(weights, background, n, random_state=random_state)
+        weights.r2 = None  # the warning has been given
+    weights, background = check_weights_and_background(weights, background)
+    return next(each_poim(weights, check_integer("k", k, 1, weights.length), 0, background, scale))
+
+
+def check_weights_and_background(
+    weights: object, background: Background | None
+) -> tuple[PositionalWeights, Background]:
+    """Return both, the background uniform for None; warn of what makes them misleading."""
+    if not isinstance(weights, PositionalWeights):
+        kind = type(weights).__name__
+        hint = "pass fit_surrogate(model, background, n), or to poim also background and n"
+        if hasattr(weights, "weights_"):
+            hint = f"pass its weights, {kind}.weights_"
+        elif not callable(weights):
+            hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
+        raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
+    background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
+    if background.alphabet != weights.alphabet:
+        raise ValueError(
+            f"background has the {background.alphabet}, but the weights' is {weights.alphabet}"
+        )
+    if background.length != weights.length:
+        raise ValueError(
+            f"background has length {background.length}, but the weights' is {weights.length}"
+        )
+    background.warn()
+    if weights.r2 is not None and weights.r2 < LOW_R2:
+        warnings.warn(
+            f"these importances are those of a surrogate with R² {weights.r2:.2f}, which misses "
+            "most of what the model does: measure them on the model with confirm",
+            stacklevel=3,
+        )
+    return weights, background
 
 
 def each_poim(
-    weights: PositionalWeights, low: int, high: int, background: Background, scale: str
+    weights: PositionalWeights, low: int, high: int, background: Background, scale: str = "poim"
 ) -> Iterator[np.ndarray]:
-    """Yield the `poim` of each k from `low` to `high`, all from one sweep."""
+    """Yield the `poim` of each k from `low` to `high`, or of `low` only, from one sweep."""
+    D, high = background.order, max(low, high)
     tables = 8 if high < weights.degree else 2  # in memory at once
-    check_memory(
-        "the POIM with its tables",
-        (tables, weights.length - high + 1, len(weights.alphabet) ** high),
-    )
-    D = background.order
+    shape = (tables, weights.length - high + 1, len(weights.alphabet) ** high)
+    check_memory("the POIM with its tables", shape)
     for d, T, both in _windows(weights, max(high, D + 1), background):
         if D + 1 < d < low:
             continue
@@ -118,30 +139,6 @@ def _scaled(Q: np.ndarray, k: int, background: Background, scale: str) -> np.nda
         for q, p in zip(Q, background.probabilities(k), strict=True):
             q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
     return Q
-
-
-def check_background(background: Background | None, weights: object) -> Background:
-    """Return the background, uniform for None, of sequences like those of `weights`."""
-    if not isinstance(weights, PositionalWeights):
-        kind = type(weights).__name__
-        if hasattr(weights, "weights_"):
-            hint = f"pass its weights, {kind}.weights_"
-        elif callable(weights):
-            hint = "pass fit_surrogate(function, background, n), or to poim also background and n"
-        else:
-            hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
-        raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
-    if background is None:
-        return Background.uniform(weights.length, alphabet=weights.alphabet)
-    if background.alphabet != weights.alphabet:
-        raise ValueError(
-            f"background has the {background.alphabet}, but the weights' is {weights.alphabet}"
-        )
-    if background.length != weights.length:
-        raise ValueError(
-            f"background has length {background.length}, but the weights' is {weights.length}"
-        )
-    return background
 
 
 def _windows(
@@ -168,15 +165,13 @@ def _windows(
         _, w, right, left, both = levels[d]
         T = _join(a, total(w, right, left), prefix, suffix, inner)
         yield d, T, both
-        prefix, suffix, inner, before = _minus(T, right), _minus(T, left), before, T
+        prefix = T if right is None else T - right
+        suffix = T if left is None else T - left
+        inner, before = before, T
 
 
 def _join(
-    a: int,
-    own: np.ndarray | None,
-    prefix: np.ndarray,
-    suffix: np.ndarray,
-    inner: np.ndarray | None,
+    a: int, own: np.ndarray | None, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None
 ) -> np.ndarray:
     """own(z) + prefix(z[:-1]) + suffix(z[1:]) - inner(z[1:-1]) for all words z, all positions."""
     joined = np.empty((len(prefix) - 1, a, prefix.shape[1]))
@@ -198,5 +193,77 @@ def _means(T: np.ndarray, k: int, background: Background) -> np.ndarray:
     return weighted / np.where(p > 0, p, 1)
 
 
-def _minus(T: np.ndarray, table: np.ndarray | None) -> np.ndarray:
-    return T if table is None else T - table
+def motif_rank(
+    importance: ArrayLike, motif: str, positions: slice = slice(None), *, alphabet: Alphabet = DNA
+) -> int:
+    """Rank of a motif among all words of its length, by the mean importance over positions.
+
+    It is the number of words, the motif included, whose mean is at least that of the motif, up to
+    rounding: rank 1 is ahead of every other word, and ties count against the motif.
+
+    Parameters
+    ----------
+    importance : array of shape (L - k + 1, a**k), as `poim` gives it
+    motif : str of k letters
+    positions : slice, default slice(None)
+        Positions of the motif's first letter; all of them by default.
+    alphabet : Alphabet, default DNA
+
+    Examples
+    --------
+    >>> from firmlib.strings import PositionalWeights, motif_rank, poim
+    >>> w = PositionalWeights.from_dict({("GA", 0): 1.0, ("AT", 1): 1.0}, length=3)
+    >>> motif_rank(poim(w, 3), "GAT"), motif_rank(poim(w, 3), "GAC"), motif_rank(w.dense(3), "GAT")
+    (1, 7, 64)
+    """
+    codes, a = encode([motif], alphabet=alphabet, name="motif"), len(alphabet)
+    importance = check_array("importance", importance, 2, (None, a ** codes.shape[1]))
+    if not isinstance(positions, slice) or not len(importance[positions]):
+        raise ValueError(
+            f"positions={positions!r} must be a slice of the {len(importance)} positions"
+        )
+    mean = importance[positions].mean(axis=0)
+    own = mean[windows(codes, codes.shape[1], a)[0, 0]]
+    return int((mean >= own - ROUNDING * np.abs(mean).max()).sum())
+
+
+def max_by_length(
+    weights: PositionalWeights,
+    max_k: int = 8,
+    background: Background | None = None,
+    *,
+    scale: str = "poim",
+) -> pd.DataFrame:
+    """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
+
+    Parameters
+    ----------
+    weights : PositionalWeights
+    max_k : int, default 8
+        The greatest length; the `poim` of each is made, all from one sweep.
+    background, scale
+        As in `poim`; on the scale of FIRM, lengths can be compared.
+
+    Returns
+    -------
+    DataFrame
+        Lengths 1 to `max_k` by positions; NaN where a word does not fit.
+
+    Examples
+    --------
+    >>> from firmlib.strings import PositionalWeights, max_by_length
+    >>> w = PositionalWeights.from_dict({("AC", 1): 16.0}, length=3)
+    >>> max_by_length(w, 2, scale="firm").round(2)
+    position     0     1     2
+    length
+    1         0.00  1.73  1.73
+    2         0.77  3.87   NaN
+    """
+    check_option("scale", scale, ("poim", "firm"))
+    weights, background = check_weights_and_background(weights, background)
+    max_k = check_integer("max_k", max_k, 1, weights.length)
+    largest = np.full((max_k, weights.length), np.nan)
+    for row, Q in zip(largest, each_poim(weights, 1, max_k, background, scale), strict=True):
+        row[: len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
+    lengths = pd.RangeIndex(1, max_k + 1, name="length")
+    return pd.DataFrame(largest, lengths).rename_axis(columns="position")

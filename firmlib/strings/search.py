@@ -4,24 +4,71 @@ from typing import NamedTuple
 
 import numpy as np
 
-from firmlib._checks import check_integer, check_memory
-from firmlib.strings._sweep import messages, sweep, sweep_long_words
-from firmlib.strings.alphabet import Alphabet, decode, encode
+from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
-from firmlib.strings.motifs import ROUNDING, motif_importance
-from firmlib.strings.poim import check_background, poim
+from firmlib.strings.motifs import changed_letters, exact_importance
+from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
+from firmlib.strings.sweep import messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
+from firmlib.tables.checks import check_integer, check_memory
 
-__all__ = ["top_motifs"]
+__all__ = ["Motif", "Motifs", "top_motifs"]
 
 _ENTRIES = 2**24  # numbers in the largest table of a search
 _WIDTH = 2**12  # strings that a search follows at first
+_COPIES = (50, 1000)  # words to look at for each motif, as many of them are copies
+
+
+class Motif(NamedTuple):
+    """A word, its position (None: anywhere), its importance Q', and its PWM of shape (k, a).
+
+    A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
+    b is e times less likely if it costs one k-th of the importance.
+
+    Examples
+    --------
+    >>> from firmlib.strings import PositionalWeights, top_motifs
+    >>> [motif] = top_motifs(PositionalWeights.from_dict({("GA", 3): 1.0}, 9), 2, 1)
+    >>> motif.word, motif.position
+    ('GA', 3)
+    """
+
+    word: str
+    position: int | None
+    importance: float
+    pwm: np.ndarray
+
+
+class Motifs(list[Motif]):
+    """A list of `Motif` that names the background they were found under.
+
+    Examples
+    --------
+    >>> from firmlib.strings import PositionalWeights, top_motifs
+    >>> top_motifs(PositionalWeights.from_dict({("GA", 3): 1.0}, 9), 2, 1)
+    1 motif, background: uniform
+    GA at 3, importance 0.9375
+    """
+
+    background = "not named"
+
+    def __repr__(self) -> str:
+        rows = [f"{len(self)} motif{'s' * (len(self) != 1)}, background: {self.background}"]
+        for word, position, importance, _ in self:
+            where = "anywhere" if position is None else f"at {position}"
+            rows.append(f"{word} {where}, importance {importance:.6g}")
+        return "\n".join(rows)
 
 
 def top_motifs(
-    weights: PositionalWeights, length: int, n: int, background: Background | None = None
-) -> list[tuple[str, int, float]]:
+    weights: PositionalWeights,
+    length: int,
+    n: int,
+    background: Background | None = None,
+    *,
+    merge: bool = True,
+) -> Motifs:
     """The n motifs of a length, at any position, with the largest Q', as in `poim`.
 
     With d the degree of the weights, or the background's order and one if that is more,
@@ -31,84 +78,133 @@ def top_motifs(
     so that what can still be gained after some letters is a function of the last d - 1 of them,
     by dynamic programming from the end. Where a table of all words of d letters does not fit, d is
     smaller, and what longer words may add makes it a bound. A search follows the most promising
-    strings letter by letter. It is exact: the result is returned only if none of the strings
-    dropped on the way could have come to more, up to rounding; otherwise the search is repeated
-    with more strings.
+    strings. It is exact: the result is returned only if no string dropped on the way could have
+    come to more, up to rounding; otherwise the search is repeated with more strings.
 
     Parameters
     ----------
     weights : PositionalWeights
-        s.
+        s. If it has one weight for a word at all positions, Q' is the mean over positions.
     length : int
         k; it may be far too long for a table of all a**k motifs.
     n : int
         How many motifs to return.
     background : Background, optional
         The distribution of X; uniform by default. Motifs that are impossible are left out.
+    merge : bool, default True
+        List a motif once: words that differ from a better one in at most k // 3 letters, changed
+        or moved over the edge, at positions that lead to it in steps below k, are left out. A model
+        of both strands (`reverse_complement`) names a motif on one strand in any case.
 
     Returns
     -------
-    list of (motif, position, importance)
-        The best first; ties, which rounding may break, by position and then by letters. Fewer
-        than n if there are no more. Of a model of both strands (`reverse_complement`), a motif is
-        named once, on the strand where it is more important, or else where it comes first.
+    Motifs
+        A list of (word, position, importance, pwm), the best first; ties, which rounding may break,
+        by position and then by letters. Fewer than n if there are no more.
 
     Raises
     ------
     RuntimeError
-        If the search gave up: two million strings at a time do not suffice, which can only happen
-        where words longer than the d that fits have weights. It names what it could not rule out.
-    ValueError
-        If not even the tables for the least d, that of the weights' tables and the background's
-        order, fit in memory. It names their size.
+        If two million strings at a time do not suffice, which can only happen where words longer
+        than the d that fits have weights. It names what could not be ruled out.
 
     Examples
     --------
-    >>> from firmlib.strings.search import top_motifs
-    >>> from firmlib.strings.weights import PositionalWeights
+    >>> from firmlib.strings import PositionalWeights, top_motifs
     >>> w = PositionalWeights.from_dict({("GATTA", 9): 1.0, ("TACA", 12): 1.0}, length=40)
     >>> top_motifs(w, 7, 1)
-    [('GATTACA', 9, 1.9951171875)]
+    1 motif, background: uniform
+    GATTACA at 9, importance 1.99512
     """
-    background = check_background(background, weights)
-    k = check_integer("length", length, 1, weights.length)
-    n = check_integer("n", n, 1)
-    if not weights.reverse_complement:
-        return _top(weights, k, n, background)
-    found, once = [], set()
-    for motif, position, value in _top(weights, k, 2 * n, background):
-        codes = encode([motif], alphabet=weights.alphabet)
-        (other,) = decode(weights.alphabet.reverse_complement(codes), alphabet=weights.alphabet)
-        if (other, weights.length - k - position) not in once:
-            once.add((motif, position))
-            found.append((motif, position, value))
-    return found[:n]
+    weights, background = check_weights_and_background(weights, background)
+    k, n = check_integer("length", length, 1, weights.length), check_integer("n", n, 1)
+    found = Motifs()
+    found.background = background.name
+    Z = position = value = chosen = np.zeros(0, dtype=int)
+    for copies in _COPIES if merge else (1 + weights.reverse_complement,):
+        Z, position, value = _top(weights, k, copies * n, background)
+        chosen = _distinct(weights, Z, position, n, merge)
+        if len(chosen) == n or len(Z) < copies * n:
+            break
+    words = decode(Z[chosen], alphabet=weights.alphabet) if len(chosen) else []
+    for word, i in zip(words, chosen, strict=True):
+        place = slice(None) if not weights.positional else [position[i]]
+        pwm = np.eye(len(weights.alphabet))[Z[i]]
+        if merge and value[i] > 0:
+            Q = changed_letters(weights, Z[i], background)[0][:, :, place].mean(axis=2)
+            pwm = (np.clip(Q, 0, None) / Q.max(axis=1, keepdims=True)) ** k
+        j = int(position[i]) if weights.positional else None
+        found.append(Motif(word, j, float(value[i]), pwm / pwm.sum(axis=1, keepdims=True)))
+    return found
+
+
+def _distinct(
+    weights: PositionalWeights, Z: np.ndarray, position: np.ndarray, n: int, merge: bool
+) -> np.ndarray:
+    """The first n words that are not copies of one before, on either strand if these are one."""
+    k = Z.shape[1]
+    strands = [(Z, position)]
+    if weights.reverse_complement:
+        strands.append((weights.alphabet.reverse_complement(Z), weights.length - k - position))
+    chosen, left = [], np.arange(len(Z))
+    while len(left) and len(chosen) < n:
+        chosen.append(left[0])
+        copies = np.zeros(len(left), dtype=bool)
+        for words, places in strands:
+            alike, place = _alike(words[left], Z[left[0]], k // 3 if merge else 0), places[left]
+            if weights.positional and alike.any():  # in steps below k, or at the same place
+                steps = np.unique(np.append(place[alike], position[left[0]]))
+                run = np.cumsum(np.diff(steps, prepend=steps[0]) >= (k if merge else 1))
+                own = steps[run == run[np.searchsorted(steps, position[left[0]])]]
+                alike &= (place >= own[0]) & (place <= own[-1])
+            copies |= alike
+        copies[0] = True
+        left = left[~copies]
+    return np.array(chosen, dtype=int)
+
+
+def _alike(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
+    """Which words are z with at most so many letters changed or moved over the edge."""
+    k = len(z)
+    alike = (z != Z).sum(axis=1) <= edits
+    for o in range(1, edits + 1):
+        alike |= (Z[:, o:] != z[: k - o]).sum(axis=1) + o <= edits
+        alike |= (Z[:, : k - o] != z[o:]).sum(axis=1) + o <= edits
+    return alike
 
 
 def _top(
     weights: PositionalWeights, k: int, n: int, background: Background
-) -> list[tuple[str, int, float]]:
-    alphabet = weights.alphabet
-    low = max(background.order + 1, weights.split)
-    if k <= low or (weights.length - k + 1) * len(alphabet) ** k <= _ENTRIES:
-        Q = np.where(background.probabilities(k) > 0, poim(weights, k, background), -np.inf)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best n words: codes, positions (0 if they stand anywhere), importances; best first."""
+    a, low = len(weights.alphabet), max(background.order + 1, weights.split)
+    if k <= low or (weights.length - k + 1) * a**k <= _ENTRIES:
+        Q = np.where(
+            background.probabilities(k) > 0, next(each_poim(weights, k, k, background)), -np.inf
+        )
+        Q = _pooled(weights, Q)
         keep, _ = _best(Q.ravel(), n)
-        position, code = np.divmod(keep, len(alphabet) ** k)
-        return _ranked(alphabet, letters(code, k, len(alphabet)), position, Q[position, code])
+        position, code = np.divmod(keep, a**k)
+        return _ranked(letters(code, k, a), position, Q[position, code])
     bounds = _bounds(weights, k, _window(weights, k, low), background)
     width, dropped, worst = 0, np.inf, -np.inf
     for width in [max(_WIDTH, 4 * n) * 8**i for i in range(4)]:
         Z, position, dropped = _search(weights, k, bounds, width, 4 * n + 1000)
         motifs, which = np.unique(Z, axis=0, return_inverse=True)
-        value = motif_importance(weights, motifs, background)[which, position]
+        value = _pooled(weights, exact_importance(weights, motifs, background).T)[position, which]
         keep, _ = _best(value, n)
         worst = value[keep].min() if len(keep) == n else -np.inf
         if dropped <= worst + ROUNDING * np.abs(value).max(initial=0):
-            return _ranked(alphabet, Z[keep], position[keep], value[keep])
+            return _ranked(Z[keep], position[keep], value[keep])
     raise RuntimeError(
         f"top_motifs gave up: {width} strings of length {k} at a time do not rule out one of "
         f"importance {dropped:.6g}, and the last one found has {worst:.6g}"
     )
+
+
+def _pooled(weights: PositionalWeights, table: np.ndarray) -> np.ndarray:
+    """A table by positions, or its mean over them for weights that are the same at all."""
+    return table if weights.positional else table.mean(axis=0, keepdims=True)
 
 
 class _Bounds(NamedTuple):
@@ -116,7 +212,7 @@ class _Bounds(NamedTuple):
 
     d: int
     first: np.ndarray  # as the first letters of a motif, (positions, a**d)
-    gain: np.ndarray  # with their last letter, given the others, (L - d + 1, a**d)
+    gain: dict[int, np.ndarray]  # as its last d of t letters, given all but the last of them
     rest: dict[int, np.ndarray]  # after t letters: all that can still come
 
 
@@ -131,21 +227,22 @@ def _window(weights: PositionalWeights, k: int, low: int) -> int:
 
 def _bounds(weights: PositionalWeights, k: int, d: int, background: Background) -> _Bounds:
     n, a = weights.length - k + 1, len(weights.alphabet)
-    short, long = weights.part(1, d), weights.part(d + 1, weights.degree)
-    start, final, slack = _long_bounds(long, k, d, background)
-    gain = poim(short, d, background)
-    first = gain[:n] + start[:n]
-    if d > 1:
-        gain -= np.repeat(poim(short, d - 1, background)[:-1], a, axis=1)
+    start, final, slack = _long_bounds(weights.part(d + 1, weights.degree), k, d, background)
+    *less, all_gain = each_poim(weights.part(1, d), max(1, d - 1), d, background)
+    first = all_gain[:n] + start[:n]
+    if less:
+        all_gain -= np.repeat(less[0][:-1], a, axis=1)
     if background.has_zeros:
         zero = background.probabilities(d) == 0
-        first[zero[:n]] = gain[zero] = -np.inf
-    rest = {k: final[k - d :]}
-    for t in range(k - 1, d - 1, -1):
-        here, later = slice(t + 1 - d, t + 1 - d + n), rest[t + 1]
-        best = (gain[here] + slack[here]).reshape(n, -1, later.shape[1]) + later[:, None]
-        rest[t] = best.reshape(n, -1, a).max(axis=2)
-    return _Bounds(d, first, gain, rest)
+        first[zero[:n]] = all_gain[zero] = -np.inf
+    gain, rest = {}, {k: _pooled(weights, final[k - d :])}
+    for t in range(k, d, -1):
+        here = slice(t - d, t - d + n)
+        gain[t] = _pooled(weights, all_gain[here])
+        best = gain[t] + _pooled(weights, slack[here])
+        best = best.reshape(len(best), -1, rest[t].shape[1]) + rest[t][:, None]
+        rest[t - 1] = best.reshape(len(best), -1, a).max(axis=2)
+    return _Bounds(d, _pooled(weights, first), gain, rest)
 
 
 def _long_bounds(
@@ -186,15 +283,14 @@ def _search(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Follow the `width` most promising strings; also say what a dropped one might have come to."""
     (d, first, gain, rest), a = bounds, len(weights.alphabet)
-    bound = first + np.tile(rest[d], a)
-    keep, dropped = _best(bound.ravel(), width)
+    keep, dropped = _best((first + np.tile(rest[d], a)).ravel(), width)
     position, code = np.divmod(keep, a**d)
     Z, value = letters(code, d, a), first[position, code]
     for t in range(d + 1, k + 1):
         Z = np.hstack([np.repeat(Z, a, axis=0), np.tile(np.arange(a), len(Z))[:, None]])
         position, value = np.repeat(position, a), np.repeat(value, a)
         code = windows(Z[:, -d:], d, a)[:, 0]
-        value = value + gain[position + t - d, code]
+        value = value + gain[t][position, code]
         for e in range(d + 1, min(t, weights.degree) + 1):
             value += weights.at(e, position + t - e, windows(Z[:, -e:], e, a)[:, 0])
         bound = value + rest[t][position, code % rest[t].shape[1]]
@@ -218,8 +314,7 @@ def _best(value: np.ndarray, n: int) -> tuple[np.ndarray, float]:
 
 
 def _ranked(
-    alphabet: Alphabet, Z: np.ndarray, position: np.ndarray, value: np.ndarray
-) -> list[tuple[str, int, float]]:
+    Z: np.ndarray, position: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     order = np.lexsort([*Z.T[::-1], position, -value])
-    motifs = decode(Z[order], alphabet=alphabet)
-    return list(zip(motifs, position[order].tolist(), value[order].tolist(), strict=True))
+    return Z[order], position[order], value[order]

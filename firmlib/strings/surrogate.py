@@ -1,71 +1,81 @@
-"""Any model of sequences seen as a linear string score: what POIMs of it rest on."""
+"""Any model of sequences: a linear string score fitted to it, and motifs measured on it."""
 
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import pandas as pd
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils import check_random_state, gen_batches
 
-from firmlib._checks import check_array, check_integer
+from firmlib.strings.alphabet import Alphabet, one_hot
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import wds_diagonal
-from firmlib.strings.operator import WDSOperator
+from firmlib.strings.matvec import WDSOperator
+from firmlib.strings.motifs import exact_importance
+from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.words import letters, windows
+from firmlib.tables.checks import check_array, check_integer, check_option
 
-__all__ = ["fit_surrogate"]
+__all__ = ["confirm", "fit_surrogate"]
 
 _PENALTIES = 4.0 ** np.arange(4, -5, -1)  # of the ridge, the largest first
 _TOLERANCE = 1e-4  # of the ridge while its penalty is sought: far below the error of any sample
 _LAST = 1e-10  # of the one that is returned, so that it is the same on every CPU
+_SURE = 1.5  # half of the rule of three: an event not seen in n draws has probability < 3 / n
 
 
 def fit_surrogate(
-    score: Callable[[np.ndarray], ArrayLike],
+    score: Callable[..., Any],
     background: Background,
     n: int,
     *,
-    degree: int = 4,
+    positional: bool | str = "auto",
+    degree: int | None = None,
+    reverse_complement: bool = False,
     batch_size: int = 1000,
     random_state: int | np.random.RandomState | None = None,
-    verbose: bool = False,
 ) -> PositionalWeights:
-    """Fit weights of words at positions to any model, over a background.
+    """Fit weights of words to any model, over a background, by ridge regression.
 
-    Draws n sequences, asks the model for their scores, and fits
-
-        s(x) ~ b + sum_i alpha_i k(x_i, x)
-
-    by ridge regression, k the weighted degree kernel, which is a linear score of all words of up
-    to `degree` letters. The penalty is the one that foretells the scores of a fifth of the
-    sequences best; with it, all sequences are used. `poim`, `motif_importance` and `top_motifs`
-    of the result are exact for the surrogate, and as good as it is for the model: see its `r2`,
-    and `confirm` the motifs that matter. What the surrogate cannot see is what words of `degree`
-    letters cannot: that two motifs far apart must stand together.
+    Draws n sequences, asks the model for their scores, and fits one weight for each word at each
+    position, s(x) ~ b + sum_i alpha_i k(x_i, x) with the weighted degree kernel, or one weight for
+    each word wherever it stands, s(x) ~ b + sum_y w_y (number of y in x). The penalty is the one
+    that predicts the scores of a fifth of the sequences best; the final fit uses all sequences.
+    `poim`, `motif_importance` and `top_motifs` of the result are exact for the surrogate, and as
+    good as it is for the model: see its `r2`, and `confirm` the motifs that matter. What words of
+    `degree` letters cannot express, such as two motifs that must occur together, is missed.
 
     Parameters
     ----------
-    score : callable
-        From codes of shape (m, L), A, C, G, T = 0..3 for DNA, to m scores. For a model of strings,
-        ``lambda X: model.decision_function(decode(X))``.
+    score : callable or torch module
+        From codes of shape (m, L), A, C, G, T = 0..3 for DNA, to m scores, an array or tensor of
+        shape (m,) or (m, 1). A torch module gets ``one_hot`` letters of shape (m, a, L).
     background : Background
         What to draw from.
     n : int
-        How many sequences to draw, and how often the model is asked; at least 10.
-    degree : int, default 4
-        Letters of the longest words, at most L.
+        How many sequences to draw and score; at least 10.
+    positional : {"auto", True, False}, default "auto"
+        True for signals at fixed places, such as splice sites; False for motifs that may stand
+        anywhere; "auto" takes what predicts held-out scores better.
+    degree : int, optional
+        Letters in the longest words; by default 4 with positions and 6 without.
+    reverse_complement : bool, default False
+        Give a word and its reverse complement one weight.
     batch_size : int, default 1000
         Sequences in one call of `score`.
     random_state : int, RandomState or None, default None
         As in scikit-learn.
-    verbose : bool, default False
-        Show a progress bar (needs tqdm).
 
     Returns
     -------
     PositionalWeights
-        ``r2`` is the part of the scores' variance that it explains on the fifth, before those are
-        used, too; NaN if these have all one score, and nothing can be said.
+        ``r2`` is the share of the scores' variance that it explains on the fifth; NaN if all scores
+        there are equal. Below 0.5 there is a warning. ``positional`` says which kind it is.
 
     Examples
     --------
@@ -73,18 +83,87 @@ def fit_surrogate(
     >>> def score(X):  # GAT at 3, by a function that nobody can look into
     ...     return 8.0 * ((X[:, 3] == 2) & (X[:, 4] == 0) & (X[:, 5] == 3))
     >>> surrogate = fit_surrogate(score, Background.uniform(10), 4000, degree=3, random_state=0)
-    >>> [(motif, position, importance)] = top_motifs(surrogate, 3, 1)
-    >>> motif, position, round(importance, 1), surrogate.r2 > 0.99
-    ('GAT', 3, 7.9, True)
+    >>> top_motifs(surrogate, 3, 1)[0][:2], surrogate.r2 > 0.99
+    (('GAT', 3), True)
     """
     n = check_integer("n", n, 10)
-    degree = check_integer("degree", degree, 1, background.length)
+    check_option("positional", positional, ("auto", True, False))  # type: ignore[arg-type]
+    if degree is not None:
+        degree = check_integer("degree", degree, 1, background.length)
     X = background.sample(n, check_random_state(random_state))
-    s = evaluate(score, X, batch_size, verbose=verbose)
-    options = {"degree": degree, "alphabet": background.alphabet}
-    K = WDSOperator(X, normalize=False, **options)
-    train, held = np.split(np.arange(n), [n - n // 5])
+    s = evaluate(score, X, background.alphabet, batch_size)
+    kinds = {True: _fit_positional, False: _fit_anywhere}
+    fits = [
+        fit(X, s, degree, background.alphabet, reverse_complement)
+        for kind, fit in kinds.items()
+        if positional in (kind, "auto")
+    ]
+    best = max(fits, key=lambda weights: np.nan_to_num(weights.r2, nan=-np.inf))
+    if best.r2 is not None and best.r2 < LOW_R2:
+        warnings.warn(
+            f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
+            f"scores (R² {best.r2:.2f}): its importances miss most of what the model does; draw "
+            "more sequences, allow longer words (degree), and confirm motifs on the model",
+            stacklevel=2,
+        )
+    return best
+
+
+def _fit_positional(
+    X: np.ndarray, s: np.ndarray, degree: int | None, alphabet: Alphabet, both: bool
+) -> PositionalWeights:
+    """One weight for each word of up to `degree` letters at each position."""
+    options: dict[str, Any] = {"degree": degree or min(4, X.shape[1]), "alphabet": alphabet}
     size = float(wds_diagonal(X[:1], **options)[0])  # the same for all sequences
+    options["reverse_complement"] = both
+    alpha, r2 = _ridge_path(WDSOperator(X, normalize=False, **options), s, size)
+    fitted = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **options)
+    fitted.r2 = r2
+    return fitted
+
+
+def _fit_anywhere(
+    X: np.ndarray, s: np.ndarray, degree: int | None, alphabet: Alphabet, both: bool
+) -> PositionalWeights:
+    """One weight for each word of `degree` letters, wherever it stands."""
+    d, a = degree or min(6, X.shape[1]), len(alphabet)
+    K = _Counts(X, d, alphabet, both)
+    alpha, r2 = _ridge_path(K, s, float(K.F.multiply(K.F).sum() / len(X)))
+    w = K.weights(alpha)
+    intercept = float(s.mean() - (K.F @ w).mean())
+    table = np.broadcast_to(w, (X.shape[1] - d + 1, a**d))
+    fitted = PositionalWeights(
+        X.shape[1], {d: table}, intercept=intercept, alphabet=alphabet, reverse_complement=both
+    )
+    fitted.positional, fitted.r2 = False, r2
+    return fitted
+
+
+class _Counts:
+    """The kernel of centred word counts as an operator, k(x, x') = sum_y c_y(x) c_y(x')."""
+
+    def __init__(self, X: np.ndarray, d: int, alphabet: Alphabet, both: bool) -> None:
+        a, words = len(alphabet), windows(X, d, len(alphabet))
+        row = np.repeat(np.arange(len(X)), words.shape[1])
+        shape = (len(X), a**d)
+        self.F = sparse.csr_matrix((np.ones(words.size), (row, words.ravel())), shape)
+        if both:
+            every = letters(np.arange(a**d), d, a)
+            other = windows(alphabet.reverse_complement(every), d, a)[:, 0]
+            self.F = sparse.csr_matrix((self.F + self.F[:, other]) / 2)
+
+    def weights(self, alpha: np.ndarray) -> np.ndarray:
+        return self.F.T @ (alpha - alpha.mean())
+
+    def __matmul__(self, v: np.ndarray) -> np.ndarray:
+        product = self.F @ self.weights(v)
+        return product - product.mean()
+
+
+def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:
+    """Dual coefficients with the penalty that predicts a held-out fifth best, and its R²."""
+    n = len(s)
+    train, held = np.split(np.arange(n), [n - n // 5])
     least, best, alpha = np.inf, size, np.zeros(n)
     for penalty in size * _PENALTIES:
         alpha = _ridge(K, s, train, penalty, alpha, _TOLERANCE)
@@ -92,19 +171,12 @@ def fit_surrogate(
         if error >= least:
             break
         least, best = error, penalty
-    alpha = _ridge(K, s, np.arange(n), best, alpha, _LAST)
-    surrogate = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **options)
-    surrogate.r2 = float(1 - least / s[held].var()) if s[held].std() > 0 else np.nan
-    return surrogate
+    r2 = float(1 - least / s[held].var()) if s[held].std() > 0 else np.nan
+    return _ridge(K, s, np.arange(n), best, alpha, _LAST), r2
 
 
 def _ridge(
-    K: WDSOperator,
-    s: np.ndarray,
-    rows: np.ndarray,
-    penalty: float,
-    start: np.ndarray,
-    tolerance: float,
+    K: Any, s: np.ndarray, rows: np.ndarray, penalty: float, start: np.ndarray, tolerance: float
 ) -> np.ndarray:
     """Solve (K + penalty I) alpha = s - mean(s) on some rows; alpha = 0 elsewhere."""
     alpha = np.zeros(len(s))
@@ -120,25 +192,141 @@ def _ridge(
 
 
 def evaluate(
-    score: Callable[[np.ndarray], ArrayLike],
-    X: np.ndarray,
-    batch_size: int,
-    *,
-    verbose: bool = False,
+    score: Callable[..., Any], X: np.ndarray, alphabet: Alphabet, batch_size: int
 ) -> np.ndarray:
     """Scores of the rows of X, some at a time, checked."""
     if not callable(score):
         raise ValueError(
             f"score is a {type(score).__name__}; expected a function from codes (m, L) to m "
-            "scores, such as model.decision_function"
+            "scores, such as model.decision_function, or a torch module"
         )
-    batches = list(gen_batches(len(X), check_integer("batch_size", batch_size, 1)))
-    if verbose:
-        from tqdm import tqdm
-
-        batches = tqdm(batches, desc="scores", unit=" batches")
     scores = []
-    for rows in batches:
-        m = rows.stop - rows.start
-        scores.append(check_array("the result of score", score(X[rows]), 1, (m,)))
+    for rows in gen_batches(len(X), check_integer("batch_size", batch_size, 1)):
+        s = _ask(score, X[rows], alphabet)
+        s = np.asarray(s.detach().cpu() if hasattr(s, "detach") else s)
+        s = s[:, 0] if s.ndim == 2 and s.shape[1] == 1 else s
+        scores.append(check_array("the result of score", s, 1, (rows.stop - rows.start,)))
     return np.concatenate(scores)
+
+
+def _ask(score: Callable[..., Any], X: np.ndarray, alphabet: Alphabet) -> Any:
+    """Call a function with codes, and a torch module with one-hot letters, in evaluation mode."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(score, torch.nn.Module):
+        return score(X)
+    like = next(score.parameters(), torch.zeros(0))  # of the same type, on the same device
+    training = score.training
+    score.eval()
+    with torch.no_grad():
+        s = score(torch.from_numpy(one_hot(X, alphabet=alphabet).transpose(0, 2, 1)).to(like))
+    score.train(training)
+    return s
+
+
+def confirm(
+    score: Callable[..., Any],
+    motifs: Sequence[tuple],
+    background: Background,
+    n: int,
+    *,
+    surrogate: PositionalWeights | None = None,
+    batch_size: int = 1000,
+    random_state: int | np.random.RandomState | None = None,
+) -> pd.DataFrame:
+    """Measure Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)] of some motifs on any model.
+
+    Draws n pairs (X', X): X' from the background given z at j (`Background.given`), X from the
+    background itself with the same random numbers, so that they differ in little but the motif;
+    Q' is the mean of s(X') - s(X). With a surrogate g, whose own Q' is known exactly, the mean of
+
+        s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),
+
+    c by least squares: what the surrogate predicts about the pairs is no longer noise. What is
+    left may come from a few rare pairs that the sample has not met; the standard error allows for
+    one of them, as large as the largest difference, in the n pairs. If no pair differs, it is half
+    the bound by the rule of three, 3 / n times the range of all scores, and never 0.
+
+    Parameters
+    ----------
+    score : callable or torch module
+        As in `fit_surrogate`.
+    motifs : sequence of `Motif`, or of (word, position)
+        Ambiguous letters allowed. With the position None the motif is put at random positions.
+    background : Background
+        The distribution of X.
+    n : int
+        Pairs for each motif, at least 10; m motifs take (m + 1) n scores.
+    surrogate : PositionalWeights, optional
+        The result of `fit_surrogate`, as control variate.
+    batch_size, random_state
+        As in `fit_surrogate`.
+
+    Returns
+    -------
+    DataFrame
+        One row per motif; columns "motif", "position", "surrogate" (its Q', NaN if there is none),
+        "measured" (Q' of the model) and "standard_error" (of "measured"). Both are NaN, with a
+        warning, if all scores are equal.
+
+    Examples
+    --------
+    >>> from firmlib.strings import Background, confirm
+    >>> def score(X):  # A at both ends
+    ...     return 4.0 * ((X[:, 0] == 0) & (X[:, 5] == 0))
+    >>> motifs = [("A", 0), ("ANNNNA", 0)]
+    >>> confirm(score, motifs, Background.uniform(6), 2000, random_state=0).round(2)
+        motif  position  surrogate  measured  standard_error
+    0       A         0        NaN      0.73            0.03
+    1  ANNNNA         0        NaN      3.76            0.02
+    """
+    n = check_integer("n", n, 10)
+    pairs = [tuple(motif)[:2] for motif in motifs]
+    if not pairs or not all(len(p) == 2 and isinstance(p[0], str) for p in pairs):
+        raise ValueError(f"motifs must be Motif objects or (word, position), got {motifs!r}")
+    rng = np.random.RandomState(check_random_state(random_state).randint(2**31))
+    u = rng.random_sample((background.length - background.order + 1, n))
+    X = [background.from_uniform(u)]
+    X += [_planted(background, word, position, u, rng) for word, position in pairs]
+    X = np.concatenate(X)
+    s = evaluate(score, X, background.alphabet, batch_size).reshape(-1, n)
+    noise = s[1:] - s[0]
+    rare = np.abs(noise).max(axis=1) / n
+    known = np.full(len(pairs), np.nan)
+    if surrogate is not None:
+        g = surrogate.score(X).reshape(-1, n)
+        for i, (word, position) in enumerate(pairs):
+            Q = exact_importance(surrogate, [word], background)[0]
+            known[i] = Q.mean() if position is None else Q[position]
+            control = g[i + 1] - g[0] - known[i]
+            spread = control.var()
+            c = np.cov(noise[i], control, bias=True)[0, 1] / spread if spread > 0 else 0.0
+            noise[i] -= c * control * (rare[i] > 0)
+    measured = noise.mean(axis=1)
+    error = np.sqrt(noise.var(axis=1) / (n - 2) + rare**2)
+    error[rare == 0] = _SURE * np.ptp(s) / n
+    if np.ptp(s) == 0:
+        warnings.warn(
+            f"the score is the same for all {s.size} sequences, so that nothing can be measured",
+            stacklevel=2,
+        )
+        measured[:], error[:] = np.nan, np.nan
+    columns = {"motif": [p[0] for p in pairs], "position": [p[1] for p in pairs]}
+    columns |= {"surrogate": known, "measured": measured, "standard_error": error}
+    return pd.DataFrame(columns)
+
+
+def _planted(
+    background: Background,
+    word: str,
+    position: int | None,
+    u: np.ndarray,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    """Sequences from uniform random numbers, given a word at a position, or at random ones."""
+    if position is not None:
+        return background.given(word, position).from_uniform(u)
+    places = rng.randint(background.length - len(word) + 1, size=u.shape[1])
+    X = np.empty((u.shape[1], background.length), dtype=np.uint8)
+    for j in np.unique(places):
+        X[places == j] = background.given(word, int(j)).from_uniform(u[:, places == j])
+    return X

@@ -1,8 +1,6 @@
 """A support vector classifier with the weighted degree kernel (Section 3.3)."""
 
 import warnings
-from collections.abc import Callable
-from functools import cached_property
 from numbers import Integral
 from typing import Self
 
@@ -13,26 +11,18 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils import (
-    check_consistent_length,
-    column_or_1d,
-    compute_class_weight,
-    gen_batches,
-)
+from sklearn.utils import check_consistent_length, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from firmlib._checks import check_number, check_option, check_weights
-from firmlib.strings._coarse import Coarse
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
-from firmlib.strings.operator import WDSOperator
+from firmlib.strings.matvec import WDSOperator
 from firmlib.strings.weights import PositionalWeights
+from firmlib.tables.checks import check_number, check_option, check_weights
 
 __all__ = ["WDSClassifier"]
 
-_BATCH = 2**17  # sequences scored at once
-_COARSE = 3000  # m^3 steps for a factorization save more where they are below n L so many times
 _ARMIJO = 1e-4  # part of the descent that its slope promises, at least; the usual choice
 _ROUNDING = 1e-14  # part of the loss that is lost in summing it
 
@@ -48,62 +38,44 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     where v_i is 1 unless there are weights of classes or of sequences.
 
     It is for motifs near fixed places: splice sites, promoters, translation starts. For motifs
-    that may stand anywhere, such as those under ChIP peaks, it is the wrong model; bring another
-    and look into it with `fit_surrogate`.
-
-    Probabilities come from scikit-learn's ``CalibratedClassifierCV(WDSClassifier(...))``, more than
-    two classes from its ``OneVsRestClassifier(WDSClassifier(...))``, whose ``estimators_`` each
-    have their `weights_`.
+    that may stand anywhere, such as those under ChIP peaks, train another model and look into it
+    with ``fit_surrogate(model, background, n, positional=False)``. scikit-learn's
+    `CalibratedClassifierCV` adds probabilities and its `OneVsRestClassifier` more classes.
 
     Parameters
     ----------
     degree : int from 1 to 31, default 8
         The longest word that the kernel compares.
-    shift, shift_weights, normalize
-        As in `wds_kernel`.
+    shift, shift_weights, normalize, reverse_complement
+        As in `wds_kernel`. With both strands, `top_motifs` names a motif once.
     C : float, default 1.0
         Weight of the loss.
+    loss : {"hinge", "squared_hinge"}, default "hinge"
+        "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
+        "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
+        `WDSOperator`, in time and memory linear in n.
     class_weight : dict from class to weight, "balanced" or None, default None
         As in scikit-learn's `SVC`.
-    reverse_complement : bool, default False
-        Read both strands, as in `wds_kernel`: a sequence and its reverse complement get one score,
-        and `top_motifs` names a motif once.
     alphabet : Alphabet, optional
         DNA by default.
     unknown : {"error", "average"}, default "error"
         As in `encode`. Unknown letters match nothing in the kernel; to average over them, see
         ``weights_.score``.
-    align : {"left", "right"}, optional
-        Allows sequences of unequal lengths, as in `encode`; the longest one of `fit` gives the
-        length.
-    loss : {"hinge", "squared_hinge"}, default "hinge"
-        "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
-        "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
-        `WDSOperator`, in time and memory linear in n.
     tol : float, default 1e-6
         "hinge": what SVC calls tol. "squared_hinge": the relative error of alpha, for
         ||alpha - 2 C y max(0, 1 - y s)|| is at least as large as the error of alpha.
     max_iter : int, default -1
-        Of SVC's or of Newton's steps. -1 means no limit for SVC, and 100 steps for Newton's
-        method, which takes about ten. A `ConvergenceWarning` says if the limit was reached.
-    verbose : bool, default False
-        Show progress: a bar (needs tqdm) for "squared_hinge", SVC's own words for "hinge".
+        Limit of SVC's or of Newton's steps; -1 means no limit for SVC and 100 for Newton's method,
+        which takes about ten. A `ConvergenceWarning` says that the limit was reached.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        s(x) > 0 speaks for the second.
-    support_, support_vectors_ : ndarrays of shape (n_support,) and (n_support, L)
-        Which sequences have alpha_i != 0, and their codes.
-    dual_coef_, intercept_ : ndarray of shape (n_support,) and float
-        alpha_i and b.
-    kernel_ : dict
-        The kernel that the model was fitted with, as arguments of `wds_kernel`; `set_params`
-        changes it only for the next fit.
     weights_ : PositionalWeights
-        The model unfolded, computed when first asked for.
-    n_iter_, n_features_in_ : int
-        Steps taken; length of the sequences.
+        The model unfolded, computed when first needed.
+    classes_, support_, support_vectors_, dual_coef_, intercept_, n_iter_, n_features_in_
+        As in scikit-learn; s(x) > 0 stands for the second class.
+    kernel_ : dict
+        The arguments of `wds_kernel` that the model was fitted with.
 
     Examples
     --------
@@ -127,10 +99,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         class_weight: dict | str | None = None,
         alphabet: Alphabet | None = None,
         unknown: str = "error",
-        align: str | None = None,
         tol: float = 1e-6,
         max_iter: int = -1,
-        verbose: bool = False,
     ) -> None:
         self.degree = degree
         self.shift = shift
@@ -142,10 +112,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.alphabet = alphabet
         self.unknown = unknown
-        self.align = align
         self.tol = tol
         self.max_iter = max_iter
-        self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes.
@@ -180,52 +148,55 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
         self.support_ = rows[alpha != 0]
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
-        self.__dict__.pop("weights_", None)  # those of the last fit
+        self._unfolded: dict[str, PositionalWeights] = {}  # filled when first needed
         return self
 
-    def _encode(self, X: ArrayLike, length: int | None = None) -> np.ndarray:
-        options = {"alphabet": self.alphabet or DNA, "unknown": self.unknown, "align": self.align}
-        return encode(X, length=length if self.align else None, name="X", **options)
+    def _encode(self, X: ArrayLike) -> np.ndarray:
+        return encode(X, alphabet=self.alphabet or DNA, unknown=self.unknown, name="X")
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """s(x) of every sequence in `X`, in time linear in them and in the support vectors."""
+        """s(x) of every sequence in `X`, in time linear in them, through `weights_`."""
         check_is_fitted(self)
-        X = self._encode(X, self.n_features_in_)
+        X = self._encode(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has sequences of length {X.shape[1]}, expected {self.n_features_in_} as in fit"
             )
-        n = len(self.support_)
-        score = np.empty(len(X))
-        for batch in gen_batches(len(X), max(_BATCH, n)):
-            both = np.concatenate([self.support_vectors_, X[batch]])
-            alpha = np.concatenate([self.dual_coef_, np.zeros(len(both) - n)])
-            K = WDSOperator(both, **self.kernel_)
-            score[batch] = (K @ alpha)[n:] + self.intercept_
-        return score
+        score = self.weights_.matches(X)
+        if self.kernel_["normalize"]:
+            k = self._diagonal(X)
+            score /= np.sqrt(np.where(k > 0, k, 1))
+        return score + self.intercept_
+
+    def _diagonal(self, X: np.ndarray) -> np.ndarray:
+        kernel = {name: value for name, value in self.kernel_.items() if name != "normalize"}
+        return wds_diagonal(X, **kernel)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of every sequence in `X`."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    @cached_property
+    @property
     def weights_(self) -> PositionalWeights:
         """The model unfolded into weights of words at positions, computed once for each fit.
 
-        Of a normalized kernel they lack the factor 1 / sqrt(k(x, x)) of the sequence scored, and
+        For a normalized kernel they lack the factor 1 / sqrt(k(x, x)) of the sequence scored, and
         the intercept.
         """
         check_is_fitted(self)
-        alpha, kernel = self.dual_coef_, dict(self.kernel_)
-        if kernel.pop("normalize"):
-            alpha = alpha / np.sqrt(wds_diagonal(self.support_vectors_, **kernel))
-        return PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
+        if not self._unfolded:
+            alpha, kernel = self.dual_coef_, dict(self.kernel_)
+            if kernel.pop("normalize"):
+                alpha = alpha / np.sqrt(self._diagonal(self.support_vectors_))
+            weights = PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
+            self._unfolded["weights"] = weights
+        return self._unfolded["weights"]
 
     def __getstate__(self) -> dict:
         """Leave the weights out of copies and pickles: large, and soon computed again."""
         state: dict = super().__getstate__()  # type: ignore[assignment]
-        return {name: value for name, value in state.items() if name != "weights_"}
+        return state | ({"_unfolded": {}} if "_unfolded" in state else {})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -238,9 +209,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 def _fit_hinge(
     model: WDSClassifier, X: np.ndarray, y: np.ndarray, weight: np.ndarray, kernel: dict
 ) -> tuple:
-    K = wds_kernel(X, **kernel)
-    options = {name: getattr(model, name) for name in ("C", "tol", "max_iter", "verbose")}
-    svc = SVC(kernel="precomputed", **options).fit(K, y, weight)
+    options = {name: getattr(model, name) for name in ("C", "tol", "max_iter")}
+    svc = SVC(kernel="precomputed", **options).fit(wds_kernel(X, **kernel), y, weight)
     alpha = np.zeros(len(y))
     alpha[svc.support_] = svc.dual_coef_[0]
     return alpha, float(svc.intercept_[0]), int(svc.n_iter_[0])
@@ -249,37 +219,12 @@ def _fit_hinge(
 def _fit_squared_hinge(
     model: WDSClassifier, X: np.ndarray, y: np.ndarray, weight: np.ndarray, kernel: dict
 ) -> tuple:
-    K = WDSOperator(X, **kernel)
     max_iter = 100 if model.max_iter == -1 else model.max_iter
-    options = {"C": model.C * weight, "tol": model.tol, "max_iter": max_iter}
-    size, length = len(kernel["alphabet"]), X.shape[1]
-    worth = (length * size * (size + 1)) ** 3 <= _COARSE * X.size
-    if worth and length > 2 and model.degree > 1 and not model.reverse_complement:
-        names = ("degree", "shift", "shift_weights")
-        coarse = Coarse(X, K.scale, size=size, **{name: kernel[name] for name in names})
-        options["inverse"] = coarse.inverse
-    if not model.verbose:
-        return _newton(K.__matmul__, y, **options)
-    from tqdm import tqdm
-
-    with tqdm(desc="Newton-CG", unit=" products K·v") as bar:
-
-        def product(v: np.ndarray) -> np.ndarray:
-            bar.update()
-            return K @ v
-
-        return _newton(product, y, report=bar.set_postfix_str, **options)
+    return _newton(WDSOperator(X, **kernel), y, model.C * weight, model.tol, max_iter)
 
 
 def _newton(
-    K: Callable[[np.ndarray], np.ndarray],
-    y: np.ndarray,
-    *,
-    C: np.ndarray,
-    tol: float,
-    max_iter: int,
-    inverse: Callable[[np.ndarray, float], Callable] | None = None,
-    report: Callable[[str], object] = str,
+    K: WDSOperator, y: np.ndarray, C: np.ndarray, tol: float, max_iter: int
 ) -> tuple[np.ndarray, float, int]:
     """Minimize 1/2 a'K a + sum_i C_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
 
@@ -294,15 +239,13 @@ def _newton(
         target = 2 * C * y * loss
         size = max(float(np.linalg.norm(target)), float(np.linalg.norm(a)))
         error = float(np.linalg.norm(target - a)) / size
-        report(f"step {n_iter}, relative error {error:.1e}, {np.count_nonzero(loss)} with a loss")
         if error <= tol:
             return a, b, n_iter
         if n_iter == max_iter:
             break
         atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C.max())
-        near = inverse and inverse(loss > 0, float(np.mean(1 / (2 * C[loss > 0]))))
-        da = _ridge(K, y, loss > 0, a, C, atol, near) - a
-        Kda = K(da)
+        da = _ridge(K, y, loss > 0, a, C, atol) - a
+        Kda = K @ da
         db = float(np.average((y - Ka - Kda)[loss > 0], weights=C[loss > 0])) - b
         t = _line_search(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
         if t == 0:  # the conjugate gradients stopped too early for a descent
@@ -317,18 +260,11 @@ def _newton(
 
 
 def _ridge(
-    K: Callable[[np.ndarray], np.ndarray],
-    y: np.ndarray,
-    active: np.ndarray,
-    a: np.ndarray,
-    C: np.ndarray,
-    atol: float,
-    near: Callable[[np.ndarray], np.ndarray] | None,
+    K: WDSOperator, y: np.ndarray, active: np.ndarray, a: np.ndarray, C: np.ndarray, atol: float
 ) -> np.ndarray:
     """Solve (K + I / (2C)) a + b = y and sum(a) = 0 on the active sequences; a = 0 elsewhere.
 
-    By conjugate gradients among the vectors of mean 0, which do not see b, from `a` on; `near`,
-    if given, is near the inverse.
+    By conjugate gradients among the vectors of mean 0, which do not depend on b, from `a` on.
     """
     out = np.zeros(len(y))
 
@@ -337,12 +273,11 @@ def _ridge(
 
     def product(z: np.ndarray) -> np.ndarray:
         out[active] = z = centred(z)
-        return centred(K(out)[active] + z / (2 * C[active]))
+        return centred((K @ out)[active] + z / (2 * C[active]))
 
     m = np.count_nonzero(active)
     system = LinearOperator((m, m), matvec=product, dtype=float)  # type: ignore[call-arg]
-    M = near and LinearOperator((m, m), matvec=lambda z: centred(near(centred(z))), dtype=float)  # type: ignore[call-arg]
-    z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol, M=M)
+    z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol)
     out[active] = centred(z)
     return out
 

@@ -1,20 +1,20 @@
 """A string score, unfolded: one weight for each word at each position (Section 1.2)."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
-from sklearn.utils import gen_batches
 
-from firmlib._checks import check_array, check_integer, check_memory, check_number
-from firmlib.strings._expected import expected_scores
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
+from firmlib.strings.sweep import expected_score
 from firmlib.strings.words import known_runs, windows
+from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
 __all__ = ["PositionalWeights"]
 
@@ -23,6 +23,7 @@ DENSE_ENTRIES = 2**25
 
 _BATCH = 2**13  # sequences at once
 _BLOCK = 32  # positions at once: few products with 0, and enough work for BLAS
+_FILLINGS = 4**6  # sequences that one with unknown letters stands for, to go through them all
 
 
 class Pieces(NamedTuple):
@@ -36,31 +37,27 @@ class Pieces(NamedTuple):
 class PositionalWeights:
     """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
 
-    For short words, w is a table. The long words that carry weight are a vanishing part of all
-    long words: w stays folded up in the sequences they come from, until somebody asks for some
-    words (`columns`) or for all of them (`dense`). Made by `from_dual`, `from_dict` and
-    `from_tables`.
+    For short words, w is a table. Only a tiny part of all long words has a weight: w stays folded
+    up in the sequences they come from, until some words (`columns`) or all (`dense`) are needed.
+    Made by `from_dual`, `from_dict` and `from_tables`.
 
     Attributes
     ----------
-    length, degree : int
-        Of the sequences, L, and of the longest words.
-    intercept : float
-        b.
-    tables : dict
-        w for short words, ``{d: ndarray of shape (L - d + 1, a**d)}``, none longer than `split`;
-        a is the number of letters.
-    pieces : list of Pieces
-        w for longer words, to be smeared along the positions with the factors `smear`.
-    alphabet : Alphabet
+    length, degree, intercept, alphabet
+        L, the length of the longest words, b, and the letters.
+    tables, pieces : dict and list
+        w for words of up to `split` letters, ``{d: ndarray of shape (L - d + 1, a**d)}``, and for
+        longer words, to be smeared along the positions with the factors `smear`.
     reverse_complement : bool
-        Whether both strands have one score, so that a motif needs to be named on one only.
+        Whether both strands have one score, so that a motif is named on one of them.
+    positional : bool
+        False if a word has the same weight at all positions (`fit_surrogate`).
     r2 : float or None
-        Of a surrogate (`fit_surrogate`), how well it foretells the model's scores; else None.
+        For a surrogate, the share of the variance of held-out scores that it explains.
 
     Examples
     --------
-    >>> from firmlib.strings.weights import PositionalWeights
+    >>> from firmlib.strings import PositionalWeights
     >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
     >>> w.score(["GATTACA", "GATCACA"])
     array([1.5, 1. ])
@@ -79,14 +76,15 @@ class PositionalWeights:
     ) -> None:
         self.length, self.tables, self.pieces = length, tables, list(pieces)
         self.alphabet, self.reverse_complement = alphabet, reverse_complement
-        self.smear = np.asarray(smear)
+        self.smear, self.intercept = np.asarray(smear), check_number("intercept", intercept)
         self.r2: float | None = None
-        self.intercept = check_number("intercept", intercept)
+        self.positional = True
         self.split = max(tables, default=0)
         self.degree = max([self.split, *(d for piece in self.pieces for d in piece.values)])
 
     def __repr__(self) -> str:
-        kind = "" if self.r2 is None else f", a surrogate with R² {self.r2:.3f}"
+        kind = "" if self.positional else ", words at any position"
+        kind += "" if self.r2 is None else f", a surrogate with R² {self.r2:.3f}"
         return f"PositionalWeights(length={self.length}, degree={self.degree}{kind})"
 
     @classmethod
@@ -107,25 +105,9 @@ class PositionalWeights:
 
             w_{y,p} = beta_d sum_{|s| <= S} delta_|s| sum_i a_i I(x_i[p+s:p+s+d] = y),   d = |y|.
 
-        Parameters
-        ----------
-        X : sequences or codes of shape (m, L)
-            x_i, for example the support vectors.
-        dual_coef : array of shape (m,)
-            a_i. For a normalized kernel, divide by sqrt(k(x_i, x_i)) first.
-        degree, shift, shift_weights
-            As in `wds_kernel`: they give beta, S and delta.
-        intercept : float, default 0.0
-            b.
-        reverse_complement, alphabet, unknown
-            As in `wds_kernel`.
-
-        Examples
-        --------
-        >>> from firmlib.strings.weights import PositionalWeights
-        >>> w = PositionalWeights.from_dual(["GATT", "CATT"], [1, -1], degree=2)
-        >>> w.score(["GATT", "GGGG"]).round(3)  # beta is 2/3 and 1/3
-        array([1.   , 0.667])
+        `X` holds the sequences x_i, `dual_coef` the numbers a_i (for a normalized kernel divide
+        them by sqrt(k(x_i, x_i)) first), `intercept` is b, 0 by default. `degree`, `shift`,
+        `shift_weights`, `reverse_complement`, `alphabet` and `unknown` as in `wds_kernel`.
         """
         X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
@@ -134,12 +116,8 @@ class PositionalWeights:
         X, a, length = X[used], a[used], X.shape[1]
         if reverse_complement:
             X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
-        options = {
-            "smear": shift_factors(shift, shift_weights),
-            "intercept": intercept,
-            "alphabet": alphabet,
-            "reverse_complement": reverse_complement,
-        }
+        options = {"smear": shift_factors(shift, shift_weights), "intercept": intercept}
+        options |= {"alphabet": alphabet, "reverse_complement": reverse_complement}
         beta = degree_factors(degree)
         pieces = [
             Pieces(run, offset, {d: beta[d - 1] * a[rows] for d in range(1, most + 1)})
@@ -165,7 +143,7 @@ class PositionalWeights:
     ) -> Self:
         """Take single `weights`, ``{(word, position): weight}``, of sequences of `length` letters.
 
-        `intercept`, 0 by default, is b; `alphabet` is DNA by default.
+        `intercept` is 0 by default, `alphabet` DNA.
         """
         length = check_integer("length", length, 1)
         if not weights:
@@ -187,20 +165,15 @@ class PositionalWeights:
 
     @classmethod
     def from_tables(
-        cls,
-        tables: Mapping[int, ArrayLike],
-        *,
-        intercept: float = 0.0,
-        alphabet: Alphabet = DNA,
+        cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0, alphabet: Alphabet = DNA
     ) -> Self:
         """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them.
 
-        `intercept`, 0 by default, is b; `alphabet`, DNA by default, has a letters.
+        `intercept` is 0 by default, `alphabet` DNA.
         """
-        a = len(alphabet)
+        a, most = len(alphabet), _longest_table(alphabet)
         if not tables:
             raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
-        most = _longest_table(alphabet)
         length = min(
             np.shape(table)[0] + check_integer("k", k, 1, most) - 1 for k, table in tables.items()
         )
@@ -211,15 +184,7 @@ class PositionalWeights:
         return cls(length, checked, intercept=intercept, alphabet=alphabet)
 
     def dense(self, k: int) -> np.ndarray:
-        """w_{y,i} for all words of length `k`, shape (L - k + 1, a**k), up to 4**12 words.
-
-        Examples
-        --------
-        >>> from firmlib.strings.weights import PositionalWeights
-        >>> PositionalWeights.from_dict({("C", 1): 2.0}, length=2).dense(1)
-        array([[0., 0., 0., 0.],
-               [0., 2., 0., 0.]])
-        """
+        """w_{y,i} for all words of length `k`, shape (L - k + 1, a**k), up to 4**12 words."""
         k = check_integer("k", k, 1, min(_longest_table(self.alphabet), self.length))
         check_memory("the table of weights", (self.length - k + 1, len(self.alphabet) ** k))
         return np.array(self.columns(k))
@@ -232,7 +197,7 @@ class PositionalWeights:
         n, m = self.length - d + 1, size**d if codes is None else len(codes)
         w = np.zeros((n, m))
         for letters, offset, values in (piece for piece in self.pieces if d in piece.values):
-            for i in range(0, len(letters), _BATCH):  # gen_batches would check for longer
+            for i in range(0, len(letters), _BATCH):
                 rows = slice(i, i + _BATCH)
                 row, start, column = find(windows(letters[rows], d, size), codes)
                 np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
@@ -252,10 +217,9 @@ class PositionalWeights:
         """w_{y,i} for words of length `d` one by one; `position` is broadcast to `code`."""
         if d in self.tables:
             return self.tables[d][position, code]
-        size = len(self.alphabet)
         pieces = [piece for piece in self.pieces if d in piece.values]
-        known = [windows(piece.codes, d, size).ravel() for piece in pieces]
-        known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
+        known = [windows(piece.codes, d, len(self.alphabet)).ravel() for piece in pieces]
+        known = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
         *where, which = find(code, known)
         codes, column = np.unique(known[which], return_inverse=True)
         w = np.zeros(code.shape)
@@ -272,32 +236,37 @@ class PositionalWeights:
         """s(x) for each sequence in `X`, shape (n,).
 
         With `unknown` = "average" ("error" by default), ambiguous letters are allowed, and the
-        result is E[s(X) | the letters that are known], exactly, over `background`, uniform by
-        default.
+        result is E[s(X) | the known letters], exactly, over `background`, uniform by default.
 
         Examples
         --------
-        >>> from firmlib.strings.weights import PositionalWeights
+        >>> from firmlib.strings import PositionalWeights
         >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
         >>> w.score(["GATTNCA", "GRTCACA"], unknown="average")
         array([1.125, 0.5  ])
         """
-        size = len(self.alphabet)
         X = encode(X, alphabet=self.alphabet, unknown=unknown, name="X")
         if X.shape[1] != self.length:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
-        s = np.full(len(X), self.intercept)
-        known = X.max(axis=1) < size
-        if not known.any():
-            return s + expected_scores(self, X, background)
-        clean, total = X[known], np.zeros(np.count_nonzero(known))
-        for d in range(1, self.degree + 1):
-            for rows in gen_batches(len(clean), _BATCH):
-                code = windows(clean[rows], d, size)
-                total[rows] += self.at(d, np.arange(code.shape[1]), code).sum(axis=1)
-        s[known] += total
+        s, known = np.full(len(X), self.intercept), len(self.alphabet) > X.max(axis=1)
+        s[known] += self.matches(X[known])
         if not known.all():
-            s[~known] += expected_scores(self, X[~known], background)
+            s[~known] += _expected_scores(self, X[~known], background)
+        return s
+
+    def matches(self, X: np.ndarray) -> np.ndarray:
+        """Sum of the weights of the words in each row of codes; unknown letters match nothing."""
+        s, size = np.zeros(len(X)), len(self.alphabet)
+        for start in range(0, len(X), _BATCH):
+            rows = slice(start, start + _BATCH)
+            gap = size <= X[rows]
+            Z, gaps = np.where(gap, 0, X[rows]), gap.any()
+            for d in range(1, self.degree + 1):
+                code = windows(Z, d, size)
+                w = self.at(d, np.arange(code.shape[1]), code)
+                if gaps:
+                    w = np.where(sliding_window_view(gap, d, axis=1).any(axis=2), 0, w)
+                s[rows] += w.sum(axis=1)
         return s
 
 
@@ -306,10 +275,8 @@ def _smeared(w: np.ndarray, factors: np.ndarray) -> np.ndarray:
     n, reach = len(w), len(factors) - 1
     band, smeared = toeplitz(np.r_[factors, np.zeros(n)][:n]), np.empty_like(w)
     for start in range(0, n, _BLOCK):
-        rows, near = (
-            slice(start, start + _BLOCK),
-            slice(max(0, start - reach), start + _BLOCK + reach),
-        )
+        near = slice(max(0, start - reach), start + _BLOCK + reach)
+        rows = slice(start, start + _BLOCK)
         np.matmul(band[rows, near], w[near], out=smeared[rows])
     return smeared
 
@@ -329,3 +296,31 @@ def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
     which = np.searchsorted(codes, code)
     where = np.nonzero(np.append(codes, -1)[which] == code)
     return *where, which[where]
+
+
+def _expected_scores(
+    weights: PositionalWeights, X: np.ndarray, background: Background | None
+) -> np.ndarray:
+    """E[s(X) | the known letters of x] without the intercept, for codes with unknown letters.
+
+    By going through all sequences that x stands for, where they are few; else by the law of X
+    given x, which is a chain again.
+    """
+    background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
+    if (background.length, background.alphabet) != (weights.length, weights.alphabet):
+        raise ValueError(
+            f"background has length {background.length} and the {background.alphabet}, "
+            f"but the weights' are {weights.length} and {weights.alphabet}"
+        )
+    s = np.zeros(len(X))
+    for i, allowed in enumerate(weights.alphabet.members[X]):
+        if allowed.sum(axis=1).prod(dtype=float) > _FILLINGS:
+            s[i] = expected_score(weights, background.given(allowed.astype(float)))
+            continue
+        every = np.array(list(product(*map(np.flatnonzero, allowed))), dtype=np.uint8)
+        p = background.motif_probabilities(every)[:, 0]
+        if not p.any():
+            raise ValueError(f"X[{i}] of those with unknown letters has probability 0; expected "
+                             "sequences that the background can produce")  # fmt: skip
+        s[i] = p @ weights.matches(every) / p.sum()
+    return s

@@ -5,27 +5,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib._checks import check_integer
 from firmlib.strings.alphabet import DNA, Alphabet, decode, encode
+from firmlib.tables.checks import check_integer
 
 __all__ = ["index_word", "word_index"]
 
 
 def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
-    """Number words of one length k from AA..A = 0 to TT..T = 4**k - 1, first letter first.
-
-    These are the columns of the tables that `poim` and `PositionalWeights.dense` return.
+    """Number words of k letters from AA..A = 0 to TT..T = 4**k - 1: the columns of `poim`.
 
     Parameters
     ----------
-    words : sequence of n str, or codes of shape (n, k)
-        Of 1 to 31 letters each; of 14 at most for proteins.
+    words : n str, or codes of shape (n, k)
+        Of at most 31 letters for DNA, 14 for proteins.
     alphabet : Alphabet, default DNA
-        Its number of letters takes the place of 4.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
+        The alphabet of the words.
 
     Examples
     --------
@@ -44,15 +38,10 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     Parameters
     ----------
     index : integer array of shape (n,)
-        From 0 to 4**k - 1 for DNA.
     k : int
-        Letters in each word, from 1 to 31 for DNA.
+        Letters in each word.
     alphabet : Alphabet, default DNA
         As in `word_index`.
-
-    Returns
-    -------
-    list of n str
 
     Examples
     --------
@@ -75,7 +64,7 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
 
 
 def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Index of the d letters, of `size` many, from each position on, shape (n, L - d + 1)."""
+    """Numbers of the words of d letters at each position, shape (n, L - d + 1)."""
     n = codes.shape[1] - d + 1
     index = np.zeros((len(codes), n), dtype=np.int64)
     for t in range(d):
@@ -85,12 +74,12 @@ def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
 
 
 def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Codes of the words of d letters, of `size` many, with these indices, shape (n, d)."""
+    """Codes (n, d) of the words of d letters with these numbers."""
     return index[:, None] // size ** np.arange(d)[::-1] % size
 
 
 def known_runs(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """Stretches without unknown letters, those of one place together: rows, offset, their codes."""
+    """Stretches without unknown letters, grouped by place: rows, offset, their codes."""
     edge = np.diff(np.pad(codes < size, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     row, start = np.nonzero(edge == 1)
     stop = np.nonzero(edge == -1)[1]

@@ -159,7 +159,7 @@ class Table:
         return values.min(initial=0) >= -(2**53) and values.max(initial=0) <= 2**53
 
     def block(self, columns: slice, rows: slice | np.ndarray) -> np.ndarray:
-        """Return some columns and rows of a plain table as contiguous floats (k, m)."""
+        """Return some columns and rows of a plain table as floats (k, m), column by column."""
         data = self.readable
         part = data.iloc[rows, columns].to_numpy() if hasattr(data, "iloc") else data[rows, columns]
         block = np.empty(part.shape[::-1])

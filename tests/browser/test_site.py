@@ -131,7 +131,10 @@ def test_cells_fold_and_copy(server, open_page):
 
 def test_tables_are_aligned(server, open_page):
     page = open_page(f"{server}/notebooks/06_gaussian_svm.html")
-    number, name = page.locator("td.number").first, page.locator("table.dataframe tbody th").first
+    number, name = (
+        page.locator("table.dataframe td").first,
+        page.locator("table.dataframe tbody th").first,
+    )
     assert number.evaluate("e => getComputedStyle(e).textAlign") == "right"
     assert name.evaluate("e => getComputedStyle(e).textAlign") == "left"
     assert page.locator("table.dataframe th mjx-container").count() >= 3

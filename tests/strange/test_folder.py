@@ -27,7 +27,7 @@ def compendium(tmp_path, request):
     folder = tmp_path / request.param
     for name in ("workflow", "firmlib"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("Makefile", "requirements.lock", "CITATION.cff"):
+    for name in ("Makefile", "requirements.lock", "codecheck.yml"):
         shutil.copy(ROOT / name, folder / name)
     for name in ("notebooks", "figures", "data"):
         (folder / name).mkdir()

@@ -26,7 +26,12 @@ def project(tmp_path, monkeypatch):
         for file in FLIT.files:
             if file.suffix != ".pyc":
                 zipped.write(FLIT.locate_file(file), str(file))
-    for name in ("workflow/__init__.py", "workflow/setup.py", "firmlib/__init__.py"):
+    for name in (
+        "workflow/__init__.py",
+        "workflow/__main__.py",
+        "workflow/setup.py",
+        "firmlib/__init__.py",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):

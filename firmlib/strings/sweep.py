@@ -19,27 +19,22 @@ from firmlib.strings.words import windows
 if TYPE_CHECKING:
     from firmlib.strings.weights import PositionalWeights
 
+__all__ = ["Level", "messages", "sweep", "sweep_long_words"]
+
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
 
 class Level(NamedTuple):
-    """Words of d letters: w, and what reaches out of them; shape (L - d + 1, a**d), None for 0."""
+    """Words of d letters: w, and what reaches out of them; shape (L - d + 1, a**d), None for 0.
+
+    For some words, one by one, the shape is (shifts, m, n).
+    """
 
     d: int
     w: np.ndarray | None
     right: np.ndarray | None
     left: np.ndarray | None
     both: np.ndarray | None
-
-
-class LongLevel(NamedTuple):
-    """The same for some words, one by one; shape (shifts, m, n)."""
-
-    d: int
-    w: np.ndarray
-    right: np.ndarray
-    left: np.ndarray
-    both: np.ndarray
 
 
 def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[Level]:
@@ -49,7 +44,7 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
         left_{i,d}(y)  = E_first(w + left)_{i-1,d+1}(y)      start before i, end at i + d,
         both_{i,d}(y)  = E_first(right + both)_{i-1,d+1}(y)  start before i, end after i + d,
 
-    from d = `top`, or from the longest table that `weights` has, to the background's order.
+    from d = `top`, or from the longest table of `weights`, to the background's order.
     """
     D, forward, backward = background.order, background.transition, background.backward
     top = max(top, D, weights.split)
@@ -65,12 +60,11 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
 
 def sweep_long_words(
     weights: PositionalWeights, background: Background, low: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, LongLevel]]:
+) -> Iterator[tuple[np.ndarray, np.ndarray, Level]]:
     """The same for the words of `weights.pieces`, from the degree down to d = `low`.
 
     Yields, for a few sequences at a time, the codes of their words, shape (m, n); the words'
-    positions, one row for each shift; and the level, with values of shape (shifts, m, n), 0 for
-    what a shift pushes over the edge.
+    positions, one row for each shift; and the level, 0 for what a shift pushes over the edge.
     """
     D, L, size = background.order, weights.length, len(weights.alphabet)
     shift = np.arange(1 - len(weights.smear), len(weights.smear))[:, None, None]
@@ -86,7 +80,7 @@ def sweep_long_words(
                 place = offset + shift + np.arange(n - d + 1)
                 factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
                 w = factor * values[d][rows, None] if d in values else np.zeros(1)
-                yield windows(X, d, size), place, LongLevel(d, w, right, left, both)
+                yield windows(X, d, size), place, Level(d, w, right, left, both)
                 if d > low:
                     first, last = backward[..., : n - d + 1], forward[..., d - 1 - D :]
                     both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
@@ -123,6 +117,12 @@ def messages(
         known = (left[j] + starting[j])[word // a].reshape(a, -1)
         left[j + 1] += (background.backward[j] * known).sum(axis=0)
     return right, left, float(mean + background.initial @ right[0])
+
+
+def expected_score(weights: PositionalWeights, background: Background) -> float:
+    """E[s(X)] without the intercept."""
+    *_, level = sweep(weights, background)
+    return messages(weights, background, level)[2]
 
 
 def _long_words_at(
@@ -162,7 +162,7 @@ def _expect_first(table: np.ndarray | None, backward: np.ndarray) -> np.ndarray 
 
 
 def total(*tables: np.ndarray | None) -> np.ndarray | None:
-    """Sum of those that are not None; a table alone is handed through."""
+    """Sum of those that are not None; a single table is returned as it is."""
     result = None
     for table in tables:
         if table is not None:

@@ -1,8 +1,15 @@
-"""Notebook parameters: what papermill passes wrongly is caught with advice."""
+"""What notebooks need: parameters, whose faults are named with advice, metrics, permutations."""
 
+import json
+
+import numpy as np
 import pytest
+from sklearn import inspection
+from sklearn.linear_model import LinearRegression
 
+from firmlib.compendium import metrics
 from firmlib.compendium.parameters import require
+from firmlib.compendium.shuffling import permutation_importance
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,35 @@ def test_accepted(value, kind, bounds):
 def test_refused(value, kind, bounds, message):
     with pytest.raises(ValueError, match=message):
         require("p", value, kind, **bounds)
+
+
+# Scalars that notebooks record for sweeps
+
+
+def test_scalars_are_shown_and_written_and_replaced_by_name(output):
+    shown = metrics.record(rank=np.int64(3), auc=np.float64(1 / 3), found=np.bool_(True), how="w")
+    assert repr(shown) == "rank   3\nauc    0.3333\nfound  True\nhow    w"
+    metrics.record(rank=1, signal=float("nan"))
+    expected = {"rank": 1, "auc": 1 / 3, "found": True, "how": "w", "signal": None}
+    assert json.loads((output / "metrics.json").read_text()) == expected
+    for value in ([1], None, np.ones(2), {"a": 1}):
+        with pytest.raises(ValueError, match=r"rank=.* must be a number"):
+            metrics.record(rank=value)
+    with pytest.raises(ValueError, match="nothing to record"):
+        metrics.record()
+
+
+def test_permutation_importance_is_what_scikit_learn_has():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    y = X @ [1, 2, 0, 3] + X[:, 0] * X[:, 1]
+    model, options = LinearRegression().fit(X, y), {"n_repeats": 3, "random_state": 5}
+
+    def score(tables):
+        return -((model.predict(np.concatenate(tables)).reshape(-1, 50) - y) ** 2).mean(axis=1)
+
+    theirs = inspection.permutation_importance(
+        model, X, y, scoring="neg_mean_squared_error", **options
+    )
+    ours = permutation_importance(score, X, **options)
+    np.testing.assert_allclose(ours, theirs.importances_mean, rtol=1e-10)

@@ -1,0 +1,507 @@
+"""Answers that were once wrong without a word, and what users expect."""
+
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+
+import firmlib
+from firmlib import StreamingFirm, features, firm
+
+few_rows = pytest.mark.filterwarnings("ignore:.*rows:UserWarning")  # of ways that learn
+
+rng = np.random.default_rng(7)
+X = rng.normal(size=(500, 3))
+S = X @ [1.0, -0.5, 0.0] + rng.normal(size=500)
+NAMED = pd.DataFrame(X, columns=["a", "b", "c"])
+
+
+def shares(draw, repeats=200):
+    """Return the mean of draw(rng) over samples."""
+    return np.mean([draw(np.random.default_rng([5, k])) for k in range(repeats)], axis=0)
+
+
+def equal(a, b, rtol=1e-9):
+    """Check that two results agree in all numbers."""
+    for name in ("importances", "standard_error", "pvalues", "ci_low", "ci_high", "direction"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=1e-12)
+
+
+def called(call):
+    """Return what call() returns, or what it refuses with."""
+    try:
+        return call()
+    except (ValueError, TypeError) as error:
+        return error
+
+
+# Comparisons
+
+
+def two_scores(rng, n=300):
+    X, e = rng.normal(size=(n, 2)), rng.normal(size=n)
+    other = 1.2 * X[:, 0] + 0.6 * X[:, 1] + 0.8 * e + 0.3 * rng.normal(size=n)
+    return X, X[:, 0] + 0.6 * X[:, 1] + e, other
+
+
+def test_two_models_with_equal_importances_are_rarely_told_apart():
+    def rejected(rng):
+        X, one, two = two_scores(rng)
+        return firmlib.compare(firm(one, X), firm(two, X))["pvalue"].to_numpy() < 0.05
+
+    power, size = shares(rejected)
+    assert size <= 0.08
+    assert power >= 0.5
+
+
+@pytest.mark.parametrize("form", ["copy", "view", "list", "frame"])
+def test_the_same_rows_are_paired_whatever_holds_them(form):
+    table, one, two = two_scores(np.random.default_rng(0))
+    forms = {
+        "copy": table.copy(),
+        "view": np.repeat(table, 2, axis=0)[::2],
+        "list": table.tolist(),
+        "frame": pd.DataFrame(table, columns=["x0", "x1"]),
+    }
+    expected = firmlib.compare(firm(one, table), firm(two, table), paired=True)
+    found = firmlib.compare(firm(one, table), firm(two, forms[form]))
+    pd.testing.assert_frame_equal(found, expected)
+    apart = firmlib.compare(firm(one, table), firm(two, table), paired=False)
+    assert (apart["pvalue"] > 2 * expected["pvalue"]).any()
+
+
+def test_other_rows_are_not_paired():
+    table, one, two = two_scores(np.random.default_rng(0))
+    other = table[::-1].copy()
+    found = firmlib.compare(firm(one, table), firm(two[::-1], other))
+    apart = firmlib.compare(firm(one, table), firm(two[::-1], other), paired=False)
+    pd.testing.assert_frame_equal(found, apart)
+    with pytest.raises(ValueError, match="paired"):
+        firmlib.compare(firm(one, table), firm(two[:200], table[:200]), paired=True)
+
+
+def test_a_result_is_equal_to_itself():
+    result = firm(S, X)
+    for table in (firmlib.compare(result, result), firmlib.compare(result, firm(S, X.copy()))):
+        np.testing.assert_array_equal(table["difference"], 0)
+        np.testing.assert_array_equal(table["standard_error"], 0)
+        np.testing.assert_array_equal(table["ci_low"], 0)
+        np.testing.assert_array_equal(table["ci_high"], 0)
+        np.testing.assert_array_equal(table["pvalue"], 1)
+
+
+def test_streams_over_the_same_rows_are_paired():
+    table, one, two = two_scores(np.random.default_rng(1), 2000)
+    streams = [StreamingFirm(), StreamingFirm()]
+    for rows in np.array_split(np.arange(2000), 3):
+        for stream, s in zip(streams, (one, two), strict=True):
+            stream.partial_fit(table[rows], s[rows])
+    found = firmlib.compare(*(stream.result() for stream in streams), paired=True)
+    expected = firmlib.compare(firm(one, table), firm(two, table))
+    np.testing.assert_allclose(found["standard_error"], expected["standard_error"], rtol=0.3)
+    assert len(streams[0].result().ranks()) == 2
+
+
+# Weights
+
+
+def test_whole_numbers_are_survey_weights():
+    """Rows with large |x0| were drawn four times too often, and weigh less."""
+
+    def one(rng, n=400):
+        x = rng.normal(size=20 * n)
+        x = x[rng.random(20 * n) < np.where(np.abs(x) > 1, 1.0, 0.25)][:n]
+        table = np.column_stack([x, rng.normal(size=n)])
+        weight = np.where(np.abs(x) > 1, 1, 4)
+        result = firm(x + rng.normal(size=n), table, sample_weight=weight)
+        inside = result.ci_low[0] <= 1 <= result.ci_high[0]
+        return result.importances[0], inside, result.pvalues[1] < 0.05
+
+    mean, covered, size = shares(one, 100)
+    assert abs(mean - 1) < 0.03
+    assert covered >= 0.88
+    assert size <= 0.12
+
+
+def test_null_features_stay_null_with_large_whole_weights():
+    def one(rng, n=300):
+        result = firm(
+            rng.normal(size=n), rng.normal(size=(n, 4)), sample_weight=rng.integers(1, 100, n)
+        )
+        return np.mean(result.pvalues < 0.05)
+
+    assert shares(one, 60) <= 0.1
+
+
+# Joint features
+
+
+@pytest.mark.slow
+def test_a_proxy_of_a_wiggly_column_adds_nothing_to_it():
+    for seed in range(5):
+        local = np.random.default_rng(seed)
+        a, b = local.normal(size=(2, 2000))
+        table = np.column_stack([a, b, np.sin(3 * a) + 0.3 * local.normal(size=2000)])
+        result = firm(np.sin(3 * a) + b, table, [2], given=[0, 1])
+        assert result.pvalues[0] > 0.001
+
+
+def test_an_additive_score_of_dependent_columns_has_no_interaction():
+    a, b, c, noise = np.random.default_rng(0).normal(size=(4, 1000))
+    table = np.column_stack([a, b, c, a * b + 0.2 * noise])
+    result = firm(table[:, 3] + c, table, features.Pairs("interaction"))
+    assert result.importances.max() < 0.15
+    assert result.unexplained.share < 0.05
+    assert 0 <= result.unexplained.error < 0.05
+
+
+def test_the_share_in_no_sum_of_columns():
+    table = np.random.default_rng(0).normal(size=(2000, 3))
+    found = firmlib.unexplained(table[:, 0] * table[:, 1] + table[:, 2], table)
+    assert abs(found.share - 0.5) < 4 * found.error < 0.3
+    assert "unexplained" in repr(firm(S, X))
+
+
+@pytest.mark.parametrize("kind", ["xor", "conjunction"])
+def test_pairs_of_levels_want_levels(kind):
+    with pytest.raises(ValueError, match="two values"):
+        firm(S, X, features.Pairs(kind))
+
+
+# Missing and large values
+
+
+def test_the_slope_without_missing_rows():
+    f = np.where(np.arange(500) % 5 == 0, np.nan, X[:, 0])
+    s = np.where(np.isnan(f), S + 20, S)
+    result = firm(s, f[:, None], method="slope", missing="drop")
+    left = ~np.isnan(f)
+    equal(result, firm(s[left], f[left, None], method="slope"), rtol=0.3)
+    np.testing.assert_allclose(
+        result.importances, firm(s[left], f[left, None], method="slope").importances, rtol=1e-9
+    )
+    for method in ("auto", "slope"):
+        far = firm(np.where(left, S, 1e10), f[:, None], method=method, missing="drop")
+        near = firm(np.where(left, S, 0.0), f[:, None], method=method, missing="drop")
+        np.testing.assert_allclose(far.importances, near.importances, rtol=1e-6)
+        np.testing.assert_allclose(far.standard_error, near.standard_error, rtol=1e-4)
+
+
+@pytest.mark.parametrize("missing", ["level", "drop"])
+@pytest.mark.parametrize("method", ["auto", "slope"])
+def test_a_large_offset_keeps_the_sign(missing, method):
+    if (missing, method) == ("level", "slope"):
+        pytest.skip("a slope has no level for missing values")
+    f = np.round(4 * X[:, 0]) / 4
+    for offset in (0.0, -1e14, 1e14):
+        g = np.where(np.arange(500) % 4 == 0, np.nan, f + offset)
+        result = firm(S, np.column_stack([g, -f]), missing=missing, method=method)
+        np.testing.assert_array_equal(result.direction, [1, -1])
+        assert result.signed[0] > 0.5
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_large_integers_are_told_apart(kind):
+    level = rng.integers(0, 2, 500)
+    s = level + 0.1 * rng.normal(size=500)
+    large = pd.DataFrame({"id": level.astype(kind) + kind(2**53)})
+    found, expected = firm(s, large), firm(s, pd.DataFrame({"id": level}))
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-9)
+    np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-6)
+
+
+def test_a_list_of_values_is_a_feature():
+    start = time.perf_counter()
+    found = called(lambda: firm(S, X, {"label": X[:, 0].tolist()}))
+    if isinstance(found, Exception):
+        assert "label" in str(found)
+    else:
+        equal(found, firm(S, X, {"label": X[:, 0]}))
+    assert time.perf_counter() - start < 5
+
+
+# Streams, files, fits
+
+
+def test_the_index_of_y_is_heeded():
+    frame = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
+    y = 2 * frame["a"] + 0.1 * rng.normal(size=120)
+    shuffled = y.sample(frac=1, random_state=0)
+    expected = firmlib.stability(Ridge(), frame, y, cv=3)
+    found = called(lambda: firmlib.stability(Ridge(), frame, shuffled, cv=3))
+    if isinstance(found, Exception):
+        assert "index" in str(found)
+    else:
+        pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(ValueError, match="index"):
+        firm(shuffled, frame)
+
+
+def test_streams_of_different_targets_do_not_merge():
+    model = LogisticRegression().fit(X, np.digitize(S, [-1, 1]))
+    one, other = (StreamingFirm(target=k).partial_fit(X, model) for k in (0, 2))
+    before = one.result()
+    with pytest.raises(ValueError, match="target"):
+        one.merge(other)
+    equal(one.result(), before)
+    proba = StreamingFirm(target=0, response_method="predict_proba").partial_fit(X, model)
+    with pytest.raises(ValueError, match=r"response|predict_proba"):
+        one.merge(proba)
+
+
+def test_a_refused_chunk_leaves_the_stream_as_it_was():
+    stream = StreamingFirm().partial_fit(X[:300], S[:300])
+    before = stream.result()
+    wrong = [
+        (X[300:, :2], S[300:]),
+        (X[300:], S[300:-1]),
+        (np.where(X[300:] > 1, np.inf, X[300:]), S[300:]),
+        (X[300:], np.where(S[300:] > 1, np.nan, S[300:])),
+        (X[300:, :2], LinearRegression().fit(X[:, :2], S)),
+    ]
+    for table, score in wrong:
+        assert isinstance(called(lambda t=table, s=score: stream.partial_fit(t, s)), ValueError)
+        after = stream.result()
+        equal(after, before)
+        assert (after.n, after.response, after.target) == (before.n, before.response, before.target)
+    stream.partial_fit(X[300:], S[300:])
+    np.testing.assert_allclose(stream.result().importances, firm(S, X).importances, rtol=1e-9)
+
+
+def test_fit_starts_anew():
+    stream = StreamingFirm().partial_fit(X, S)
+    model = LinearRegression().fit(X, S)
+    again = stream.fit(iter([X[:200], X[200:]]), model).result()
+    assert again.n == 500
+    np.testing.assert_allclose(again.importances, firm(model, X).importances, rtol=1e-9)
+
+
+OPTIONS = [
+    {"features": ["b", "a"]},
+    {"sample_weight": "w"},
+    {"groups": "unit"},
+    {"categorical": ["k"]},
+    {"missing": "drop"},
+    {"n_bins": 5},
+    {"confidence_level": 0.8},
+    {"feature_names": ["one", "two", "three", "four", "five"]},
+    {"method": "slope"},
+    {"given": ["c"], "features": ["a"]},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_file_drops_no_option(tmp_path, options):
+    frame = NAMED.assign(k=np.arange(500) % 3, w=1.0 + np.arange(500) % 7)
+    frame.loc[::9, "a"] = np.nan
+    if options.get("groups") == "unit":
+        frame["unit"] = np.arange(500) // 4
+    path = tmp_path / "table.parquet"
+    frame.to_parquet(path)
+
+    def score(X):
+        return np.nan_to_num(np.asarray(X["a"], float)) - np.asarray(X["b"], float)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = called(lambda: firm(score, path, **options))
+        if isinstance(found, Exception):
+            assert any(name in str(found) for name in options), found
+            return
+        expected = firm(score, frame, **options)
+    assert list(found.feature_names) == list(expected.feature_names)
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-6)
+    np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(found.ci_low, expected.ci_low, rtol=0.1, atol=0.01)
+
+
+def test_positions_are_refused_where_labels_are_numbers():
+    frame = pd.DataFrame(X, columns=[2, 0, 1])
+    for asked in (0, features.coordinate(0), features.threshold(0, 0.0), features.product(0, 1)):
+        with pytest.raises(ValueError, match="0"):
+            firm(S, frame, asked)
+
+
+# Importances, tests and intervals say the same
+
+
+def test_importances_tests_and_intervals_agree():
+    for seed in range(150):
+        local = np.random.default_rng(seed)
+        n = int(local.integers(20, 300))
+        table = np.column_stack([local.normal(size=(n, 4)), local.integers(0, 3, n)])
+        result = firm(0.15 * table[:, 0] + local.normal(size=n), table)
+        Q, low, high, p = (
+            getattr(result, a) for a in ("importances", "ci_low", "ci_high", "pvalues")
+        )
+        assert (Q >= 0).all()
+        assert ((Q > 0) | (p > 0.05)).all(), (seed, Q, p)
+        assert ((low == 0) | (p <= 0.05)).all(), (seed, low, p)
+        assert ((low <= Q) & (high > Q)).all(), (seed, low, Q, high)
+        assert ((low < Q) | (low == 0)).all(), (seed, low, Q)
+        assert ((p >= 0) & (p <= 1)).all()
+
+
+def test_importances_are_standard_deviations():
+    frame = NAMED.assign(word=np.where(X[:, 0] > 0, "up", "down"), even=X[:, 0] ** 2)
+    result = firm(S, frame)
+    assert (result.importances >= 0).all()
+    assert list(np.argsort(-result.importances)[:1]) == [result.feature_names.index("a")]
+    np.testing.assert_array_equal(result.direction[:2], [1, -1])
+    np.testing.assert_allclose(result.signed[:2], [1, -1] * result.importances[:2])
+    words = firm(S, pd.DataFrame({"w": np.array(["x", "y", "z"])[np.arange(500) % 3]}))
+    assert np.isnan(words.direction).all()
+    for name in ("weight_type", "keep", "standardize"):
+        with pytest.raises(TypeError, match=name):
+            firm(S, X, **{name: True})
+
+
+# What users expect
+
+
+@pytest.mark.parametrize("given", [None, ["b"]], ids=str)
+def test_one_column_never_stops_the_call(given):
+    frame = pd.DataFrame(
+        {"id": [f"row {i}" for i in range(500)], "flat": 1.0, "a": X[:, 0], "b": X[:, 1]}
+    ).assign(none=np.nan)
+    if given:
+        frame["twin"] = frame["b"]
+    asked = [name for name in frame.columns if name != "b"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = firm(S, frame, asked, given=given)
+    caught = [w for w in caught if "rows are few" not in str(w.message)]
+    assert len(caught) == 1
+    for name in ("id", "flat", "none", *(["twin"] if given else [])):
+        assert not result.importances[result.feature_names.index(name)] > 0
+        assert name in str(caught[0].message)
+    a = result.feature_names.index("a")
+    alone = firm(S, frame, ["a"], given=given)
+    np.testing.assert_allclose(result.importances[a], alone.importances[0], rtol=1e-9)
+
+
+def test_columns_are_excluded():
+    result = firm(S, NAMED, features.exclude("b"))
+    assert tuple(result.feature_names) == ("a", "c")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: firm(S, X, n_bins=501), "n_bins.*501"),
+        (lambda: firm(np.arange(40.0), np.ones((40, 20_000)), features.Pairs("interaction")), "00"),
+        (lambda: firmlib.search(S, np.tile(X, (1, 300)), order=5), "order"),
+    ],
+)
+def test_what_is_too_large_is_refused_up_front(call, message):
+    start = time.perf_counter()
+    with pytest.raises((ValueError, MemoryError), match=message):
+        call()
+    assert time.perf_counter() - start < 5
+
+
+def test_rules_differ():
+    table = np.random.default_rng(0).normal(size=(1000, 3))
+    found = firmlib.search((table[:, 0] > 0) + 0.2 * table[:, 1], table, n=10)
+    thresholds = [name for name in found.feature_names if name.startswith("x0") and "∧" not in name]
+    assert len(thresholds) <= 4
+
+
+def test_a_feature_by_name():
+    result = firm(S, NAMED)
+    assert "a" in result
+    assert "zz" not in result
+    assert len(result) == 3
+    result["a"]
+    with pytest.raises(KeyError, match="zz"):
+        result["zz"]
+
+
+class Lifelines:
+    """As a model of survival: it has no predict of scikit-learn's kind."""
+
+    def predict_partial_hazard(self, X):
+        return X
+
+    def predict_survival_function(self, X):
+        return X
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: firm(None, X), "score"),
+        (lambda: firm(S, X, given=lambda X: X[:, 0]), "given"),
+        (lambda: firm(Lifelines(), X), "predict_partial_hazard|callable|lambda"),
+        (lambda: firm(S[:-1], X), "499"),
+        (lambda: firm(S, X, method="binned"), "method"),
+    ],
+)
+def test_messages_have_the_cure(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+class Tensor:
+    """As a tensor of torch that is part of a graph: it must be detached first."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.ndim = values, values.shape, values.ndim
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+
+    def __len__(self):
+        return len(self.values)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+
+def test_tensors_are_arrays():
+    for score, table in ((Tensor(S), X), (S, Tensor(X))):
+        equal(firm(score, table), firm(S, X))
+
+
+@few_rows
+def test_heavy_tails_and_what_is_given_are_shown():
+    local = np.random.default_rng(0)
+    heavy = firm(np.exp(3 * X[:, 0]) + local.standard_cauchy(500), NAMED)
+    assert np.any(heavy.heavy_tails)
+    assert "heavy" in repr(heavy)
+    given = firm(S, NAMED, ["a"], given=["b"])
+    assert "given" in repr(given)
+    assert "b" in repr(given)
+
+
+@few_rows
+@pytest.mark.parametrize("way", ["firm", "stream", "given", "group"])
+def test_results_pickle(way):
+    result = {
+        "firm": lambda: firm(S, NAMED),
+        "stream": lambda: StreamingFirm().partial_fit(NAMED, S).result(),
+        "given": lambda: firm(S, NAMED, ["a"], given=["b"]),
+        "group": lambda: firm(S, NAMED, {"both": ["a", "b"], "c": "c"}),
+    }[way]()
+    again = pickle.loads(pickle.dumps(result))
+    equal(again, result, rtol=0)
+    assert repr(again) == repr(result)
+    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
+    if len(result) > 1:
+        pd.testing.assert_frame_equal(again.compare(), result.compare())
+
+
+def test_n_bins_are_so_many_bins_of_equal_rank():
+    curve = firmlib.conditional_expected_score(S, X, 0, n_bins=10)
+    np.testing.assert_array_equal(curve.n, 50)
+    np.testing.assert_allclose(curve.q, pd.Series(S).groupby(pd.qcut(X[:, 0], 10)).mean())

@@ -1,0 +1,11 @@
+"""Mutants of the library find their place; whether they are noticed is for `make mutants`."""
+
+import pytest
+
+from tests.mutants_core import MUTANTS, changed
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant[0]}: {mutant[1]}")
+def test_mutants_find_their_place(mutant):
+    source = changed(*mutant)
+    compile(source, mutant[0], "exec")

@@ -1,0 +1,33 @@
+"""python -m workflow COMMAND …: an interruption, a full disk and the like get one line, each."""
+
+import errno
+import importlib
+import os
+import resource
+import signal
+import sys
+
+FILES = 256  # a kernel opens some 60 files
+CAUSES = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES  # a disk or folder that refuses
+
+
+def main(command: str, *arguments: str) -> int:
+    """Import the command's module and run it."""
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked while Python started
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 0 <= files < FILES:
+            sys.exit(f"Only {files} files may be open at a time; use `ulimit -n {FILES}` or more.")
+        return importlib.import_module(f"workflow.{command}").main(*arguments)
+    except KeyboardInterrupt:  # end as the signal would have ended it; make prints a line
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except OSError as error:
+        if error.errno not in CAUSES:
+            raise
+        sys.exit(f"{os.strerror(error.errno)}: {error.filename or os.getcwd()}")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
