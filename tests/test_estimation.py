@@ -265,6 +265,16 @@ def test_errors_are_the_spread_over_samples_and_intervals_cover(case):
     assert ((low <= truth) & (truth <= high)).mean(axis=0).min() >= 0.85  # 3.5 errors below 0.95
 
 
+def test_the_error_of_a_difference_is_its_spread_where_importances_differ():
+    """Q is 1.41 and 0.5: what holds for equal importances does not do."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(200):
+        X, s = curved(rng, 400)
+        found.append(firm(s, X).compare("x0", "x1")[["difference", "standard_error"]].iloc[0])
+    difference, error = np.transpose(found)
+    np.testing.assert_allclose(error.mean(), difference.std(), rtol=0.15)
+
+
 @pytest.mark.parametrize("kind", ["rows", "weights", "units"])
 def test_equal_importances_are_rarely_told_apart_and_ranks_cover(kind):
     rng, told, covered = np.random.default_rng(4), 0, 0
