@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from firmlib.estimation.rows import Rows
@@ -22,6 +23,7 @@ KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
 WAVY = 10  # values above which a column gets a spline
 TREES, RATE = 50, 0.15
 RIDGES = np.logspace(-3, 3, 7)
+MOST_PRODUCTS = 3000  # five times: beyond, products of two columns cost more than they tell
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -67,7 +69,8 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
     if not F.shape[1] or not r.any():
         return np.array([r] * (1 + halves))
     knots = [k for k in KNOTS if k * width <= rows.n / 4] or [4]
-    products = 5 * width * (width + 1) <= rows.n
+    products = 5 * width * (width + 1) <= min(rows.n, MOST_PRODUCTS)
+    unit = np.arange(rows.n) if rows.unit is None else rows.unit
     part, half = rows.fold % PARTS, rows.fold // PARTS % 2 == 0
     left = []
     for used in [np.ones(rows.n, bool), half][: 1 + halves]:
@@ -76,7 +79,7 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
             for k in range(PARTS):
                 seen, test = used & (part != k), part == k
                 if seen.any() and test.any():
-                    model = _learn(F[seen], r[seen], rows.w[seen], knots, products)
+                    model = _learn(F[seen], r[seen], rows.w[seen], unit[seen], knots, products)
                     m[:, test] = model(F[test])
         share = rows.w @ ((r - m[0]) * m[1]) / max(rows.w @ m[1] ** 2, 1e-300)
         left.append(r - m[0] - np.clip(share, 0, 1) * m[1])
@@ -84,12 +87,12 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
 
 
 def _learn(
-    F: np.ndarray, r: np.ndarray, w: np.ndarray, knots: list[int], products: bool
+    F: np.ndarray, r: np.ndarray, w: np.ndarray, unit: np.ndarray, knots: list[int], products: bool
 ) -> Predict:
     """Return a model: its trend, and boosted trees on what the trend leaves."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
 
-    trend = min((_trend(F, r, w, k, products) for k in knots), key=lambda found: found[0])[1]
+    trend = min((_trend(F, r, w, unit, k, products) for k in knots), key=lambda found: found[0])[1]
     options: Any = {"early_stopping": False, "max_leaf_nodes": 15, "random_state": 0}
     trees: Any = HistGradientBoostingRegressor(max_iter=TREES, learning_rate=RATE, **options)
     trees.fit(F, r - trend(F), sample_weight=None if w.min() == w.max() else w)
@@ -97,12 +100,12 @@ def _learn(
 
 
 def _trend(
-    F: np.ndarray, r: np.ndarray, w: np.ndarray, knots: int, products: bool
+    F: np.ndarray, r: np.ndarray, w: np.ndarray, unit: np.ndarray, knots: int, products: bool
 ) -> tuple[float, Predict]:
-    """Ridge regression on splines and products, with the ridge that predicts each row best.
+    """Ridge regression on splines and products, with the ridge that predicts each unit best.
 
-    Row i is predicted from the others: its residual is divided by 1 - h_i, h the diagonal of the
-    smoother. Return also the mean square of these errors.
+    A unit u of m rows is predicted from the others: its mean residual is divided by 1 - g, where g
+    is the sum of the smoother over the rows of u, over m. Return also the mean square of all errors.
     """
     terms = _terms(F, knots, products)
     Z, root = terms(F), np.sqrt(w)
@@ -111,8 +114,13 @@ def _trend(
     squares, axes = np.linalg.eigh(A.T @ A)
     A = A @ axes
     shrink, slopes = 1 / (np.maximum(squares, 0) + RIDGES[:, None]), b @ A
-    fit, own = A @ (shrink * slopes).T, A**2 @ shrink.T + (w / w.sum())[:, None]
-    errors = (((b[:, None] - fit) / np.maximum(1 - own, 0.05)) ** 2).mean(axis=0)
+    left, unit = b[:, None] - A @ (shrink * slopes).T, np.unique(unit, return_inverse=True)[1]
+    rows = np.arange(len(unit))
+    members = sparse.csr_array((np.ones(len(unit)), (unit, rows)))  # (units, rows)
+    size = members.sum(axis=1)[:, None]
+    own = (members @ A) ** 2 @ shrink.T / size + (members @ w)[:, None] / w.sum()
+    own = np.minimum(own, 0.95)
+    errors = ((left + (members @ left / size * own / (1 - own))[unit]) ** 2).mean(axis=0)
     slopes = axes @ (shrink[np.argmin(errors)] * slopes)
     room = 0.25 * np.ptp(r)  # the trend may not run away where rows are few
     low, high = r.min() - room, r.max() + room
