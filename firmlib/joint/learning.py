@@ -105,7 +105,7 @@ def _trend(
     """Ridge regression on splines and products, with the ridge that predicts each unit best.
 
     A unit u of m rows is predicted from the others: its mean residual is divided by 1 - g, where g
-    is the sum of the smoother over the rows of u, over m. Return also the mean square of all errors.
+    is the sum of the smoother over the rows of u, over m. Return also the mean of these squares.
     """
     terms = _terms(F, knots, products)
     Z, root = terms(F), np.sqrt(w)
