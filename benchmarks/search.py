@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from firmlib._conjunctions import Conjunctions
 from timing import Row, cpu_seconds, show, timed
 
 from firmlib import firm
-from firmlib._conjunctions import Conjunctions
 from firmlib.features import Pairs
 
 N, COLUMNS, ORDER, BEST, MIN_ROWS = 10_000, 30, 3, 10, 20

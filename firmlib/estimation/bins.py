@@ -167,13 +167,33 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many known values of columns (d, n) differ in value or unit."""
+    """Return how many values of columns (d, n) are independent.
+
+    Values that are alike within units count less: n / (1 + (m - 1) c) of them, m rows per unit and
+    c the intraclass correlation of the ranks, and at most as many as differ in value or unit.
+    """
     known = ~np.isnan(F)
     if unit is None:
         return known.sum(axis=1)
     code = np.unique(unit, return_inverse=True)[1]
-    pairs = (np.stack([f[here], code[here]]) for f, here in zip(F, known, strict=True))
-    return np.array([np.unique(pair, axis=1).shape[1] for pair in pairs])
+    return np.array([_independent(f[here], code[here]) for f, here in zip(F, known, strict=True)])
+
+
+def _independent(f: np.ndarray, unit: np.ndarray) -> float:
+    rank = np.unique(f, return_inverse=True)[1].astype(float)
+    rank -= rank.mean() if len(rank) else 0
+    rows = np.bincount(unit)
+    rows, sums = rows[rows > 0], np.bincount(unit, rank)[rows > 0]
+    n, k = len(f), len(rows)
+    if not 1 < k < n:
+        return k
+    m = (n - (rows**2).sum() / n) / (k - 1)
+    between = (sums**2 / rows).sum()
+    within = (rank @ rank - between) / (n - k)
+    between /= k - 1
+    c = np.clip((between - within) / max(between + (m - 1) * within, 1e-300), 0, 1)
+    differ = len(np.unique(np.stack([f, unit]), axis=1).T)
+    return min(n / (1 + (m - 1) * c), differ)
 
 
 def spacing(levels: Any) -> Any:

@@ -22,8 +22,7 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
 from firmlib.estimation.variance import TINY
-from firmlib.features.builders import Feature
-from firmlib.features.reading import Group
+from firmlib.features import Feature, Group
 from firmlib.joint.cells import contrast, nothing, sum_up
 from firmlib.joint.learning import design, unseen
 from firmlib.tables.columns import Column, check_present

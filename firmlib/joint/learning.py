@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from firmlib.estimation.rows import Rows
@@ -22,6 +23,7 @@ KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
 WAVY = 10  # values above which a column gets a spline
 TREES, RATE = 50, 0.15
 RIDGES = np.logspace(-3, 3, 7)
+MOST_PRODUCTS = 3000  # five times: beyond, products of two columns cost more than they tell
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -55,45 +57,62 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
     if not F.shape[1] or not r.any():
         return np.array([r] * (1 + halves))
     knots = [k for k in KNOTS if k * width <= rows.n / 4] or [4]
-    products = 5 * width * (width + 1) <= rows.n
+    products = 5 * width * (width + 1) <= min(rows.n, MOST_PRODUCTS)
+    unit = np.arange(rows.n) if rows.unit is None else rows.unit
     part, half = rows.fold % PARTS, rows.fold // PARTS % 2 == 0
-    left, unit = [], r.std()  # trees round to single precision
+    left, sd = [], r.std()  # trees round to single precision
     for used in [np.ones(rows.n, bool), half][: 1 + halves]:
         m = np.zeros((2, rows.n))
         with threadpool_limits(1):
             for k in range(PARTS):
                 seen, test = used & (part != k), part == k
                 if seen.any() and test.any():
-                    model = _learn(F[seen], r[seen] / unit, rows.w[seen], knots, products)
-                    m[:, test] = unit * model(F[test])
+                    some = F[seen], r[seen] / sd, rows.w[seen], unit[seen]
+                    m[:, test] = sd * _learn(*some, knots, products)(F[test])
         share = rows.w @ ((r - m[0]) * m[1]) / max(rows.w @ m[1] ** 2, 1e-300)
         left.append(r - m[0] - np.clip(share, 0, 1) * m[1])
     return np.array(left)
 
 
 def _learn(
-    F: np.ndarray, r: np.ndarray, w: np.ndarray, knots: list[int], products: bool
+    F: np.ndarray, r: np.ndarray, w: np.ndarray, unit: np.ndarray, knots: list[int], products: bool
 ) -> Predict:
-    """Return a model: its trend, and boosted trees on what the trend leaves.
-
-    The trend has the ridge and the number of knots that predict each row best from the others.
-    """
+    """Return a model: its trend, and boosted trees on what the trend leaves."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
-    from sklearn.linear_model import RidgeCV
 
-    every = [_terms(F, k, products) for k in knots]
-    fits: list[Any] = [RidgeCV(RIDGES).fit(terms(F), r, sample_weight=w) for terms in every]
-    ridge, terms = max(zip(fits, every, strict=True), key=lambda fit: fit[0].best_score_)
-    room = 0.25 * np.ptp(r)  # it may not run away where rows are few
-    low, high = r.min() - room, r.max() + room
-
-    def trend(F: np.ndarray) -> np.ndarray:
-        return np.clip(ridge.predict(terms(F)), low, high)
-
+    trend = min((_trend(F, r, w, unit, k, products) for k in knots), key=lambda found: found[0])[1]
     options: Any = {"early_stopping": False, "max_leaf_nodes": 15, "random_state": 0}
     trees: Any = HistGradientBoostingRegressor(max_iter=TREES, learning_rate=RATE, **options)
     trees.fit(F, r - trend(F), sample_weight=None if w.min() == w.max() else w)
     return lambda F: np.array([trend(F), trees.predict(F)])
+
+
+def _trend(
+    F: np.ndarray, r: np.ndarray, w: np.ndarray, unit: np.ndarray, knots: int, products: bool
+) -> tuple[float, Predict]:
+    """Ridge regression on splines and products, with the ridge that predicts each unit best.
+
+    A unit u of m rows is predicted from the others: its mean residual is divided by 1 - g, where g
+    is the sum of the smoother over the rows of u, over m. Return also the mean of these squares.
+    """
+    terms = _terms(F, knots, products)
+    Z, root = terms(F), np.sqrt(w)
+    centre, level = np.average(Z, axis=0, weights=w), np.average(r, weights=w)
+    A, b = root[:, None] * (Z - centre), root * (r - level)
+    squares, axes = np.linalg.eigh(A.T @ A)
+    A = A @ axes
+    shrink, slopes = 1 / (np.maximum(squares, 0) + RIDGES[:, None]), b @ A
+    left, unit = b[:, None] - A @ (shrink * slopes).T, np.unique(unit, return_inverse=True)[1]
+    rows = np.arange(len(unit))
+    members = sparse.csr_array((np.ones(len(unit)), (unit, rows)))  # (units, rows)
+    size = members.sum(axis=1)[:, None]
+    own = (members @ A) ** 2 @ shrink.T / size + (members @ w)[:, None] / w.sum()
+    own = np.minimum(own, 0.95)
+    errors = ((left + (members @ left / size * own / (1 - own))[unit]) ** 2).mean(axis=0)
+    slopes = axes @ (shrink[np.argmin(errors)] * slopes)
+    room = 0.25 * np.ptp(r)  # the trend may not run away where rows are few
+    low, high = r.min() - room, r.max() + room
+    return errors.min(), lambda F: np.clip(level + (terms(F) - centre) @ slopes, low, high)
 
 
 def _terms(F: np.ndarray, knots: int, products: bool) -> Predict:

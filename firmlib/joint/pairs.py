@@ -21,7 +21,7 @@ from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import scan
 from firmlib.estimation.sums import parts as added
 from firmlib.estimation.variance import cauchy, merged, spread
-from firmlib.features.reading import Pairs, _two_values
+from firmlib.features import Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive
 from firmlib.joint.cells import contrast, nothing, sum_up
 from firmlib.tables.checks import check_memory
@@ -47,7 +47,7 @@ def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], 
         return found, [f"{a.name} × {b.name}" for a, b in combinations(parts, 2)], unexplained
     count *= 4 if pairs.kind == "conjunction" else 1
     check_memory(f"{count} pairs of {len(parts)} columns", (rows.G, count))
-    named = [_two_values(part, table) for part in parts]
+    named = [two_values(part, table) for part in parts]
     if rows.unit is not None or rows.population or min(len(a) for _, a, _ in named) < 2:
         some = pairs.features(table)
         return scan(some, table, rows)[0], [f.name for f in some], None

@@ -265,7 +265,8 @@ class Rules:
                 found = np.full((len(i), order), -1)
                 found[:, :depth], found[:, depth] = some[i], j
                 values, rules = np.append(values, Q[i, j]), np.vstack([rules, found])
-                ranked = np.argsort(-values, kind="stable")
+                size = values / max(values.max(initial=0.0), 1e-300)
+                ranked = np.argsort(-size.round(9), kind="stable")  # of equal ones the shorter
                 families = np.sort(np.append(self.family, -1)[rules[ranked]], axis=1)
                 first = np.sort(np.unique(families, axis=0, return_index=True)[1])[:n]
                 values, rules = values[ranked[first]], rules[ranked[first]]
