@@ -116,9 +116,7 @@ def search(
         raise ValueError("no column of X has two values: there is nothing to search")
     names, families, masks = zip(*found, strict=True)
     holds, family = np.column_stack(masks), np.unique(families, return_inverse=True)[1]
-    unit = np.arange(rows.n) if rows.unit is None else rows.unit
-    units = int(unit.max()) + 1
-    seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
+    seen = _half(np.arange(rows.n) if rows.unit is None else rows.unit, random_state)
     centre = np.average(rows.s[seen], weights=rows.w[seen])
     inner = Rules(holds[seen], family, rows.s[seen] - centre, rows.w[seen], min_rows)
     rules = inner.different(order, n, distinct)
@@ -140,6 +138,12 @@ def search(
     own |= {"response": response.method, "target": response.target}
     searched = np.array([inner.importance(rule) for rule in rules])
     return SearchResult(**own, searched=searched, covered=rows.w @ met / rows.w.sum())
+
+
+def _half(unit: np.ndarray, random_state: int) -> np.ndarray:
+    """Return a random half of the units, as a mask of rows."""
+    units = int(unit.max()) + 1
+    return (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
 
 
 def _conditions(
