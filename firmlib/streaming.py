@@ -5,37 +5,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.estimation.bins import Axes
+from firmlib import chunked
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import Scan
 from firmlib.estimation.sums import total_variance
-from firmlib.estimation.tally import Tally
+from firmlib.estimation.tally import Bins, Tally
 from firmlib.features.builders import Place
 from firmlib.features.reading import Group, Pairs, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
-from firmlib.scores import Response, Score, is_model, respond
+from firmlib.scores import Response, Score, respond
 from firmlib.tables.checks import check_integer
 from firmlib.tables.columns import Column, check_present
-from firmlib.tables.sources import chunks, dask_reduce, is_source, partitions, sample
+from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
-
-
-class Bins(NamedTuple):
-    """What chunks share: the kinds and labels of the columns, and the slots of the numbers."""
-
-    names: list[str]
-    columns: list[Column]
-    axes: Axes | None
 
 
 class StreamingFirm:
@@ -52,7 +44,7 @@ confidence_level
     bins : object, default None
         `bins` of another stream, so that both can be merged.
     first_rows : int, default 10000
-        Rows that are gathered before bins are found.
+        Rows gathered before bins are found.
 
     Examples
     --------
@@ -101,10 +93,10 @@ confidence_level
         self.response_method, self.target = response_method, target
         self.confidence_level, self.first_rows = confidence_level, first_rows
         self._given_bins = bins
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
-        self._shared = self._given_bins
+    def reset(self) -> None:
+        self.shared = self._given_bins
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._tally: Tally | None = None
         self._n, self._has_groups = 0, False
@@ -124,8 +116,8 @@ confidence_level
         `firm`. A unit of `groups` may continue in other chunks.
         """
         if hasattr(X, "__dask_graph__"):
-            columns = _named(score, sample_weight=sample_weight, groups=groups)
-            return self._add_dask(X, score, columns)
+            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            return self.merge(chunked.summed(self, X, score, columns))
         table = Table(X, at_least=0).with_categorical(self.categorical)
         if table.n == 0:
             return self
@@ -143,9 +135,9 @@ confidence_level
             raise ValueError("groups must be given for all chunks or for none")
         names, columns = self._columns(table, rows)
         self._response = response._replace(values=np.empty(0))
-        if self._shared is None:
+        if self.shared is None:
             unknown = Column(np.empty(0), kind="unknown")  # until there is a value
-            self._shared = Bins(names, [unknown] * len(names), None)
+            self.shared = Bins(names, [unknown] * len(names), None)
         if rows.n:
             self._take(columns, rows)
         return self
@@ -160,19 +152,18 @@ confidence_level
                     "use firm on a table"
                 )
         names = check_names([f.name for f in found], self.feature_names)
-        if self._shared is not None and names != self._shared.names:
-            raise ValueError(f"X has the features {names}, expected {self._shared.names}")
+        if self.shared is not None and names != self.shared.names:
+            raise ValueError(f"X has the features {names}, expected {self.shared.names}")
         columns = [f.of(table).take(rows.keep) for f in found]  # type: ignore[union-attr]
         columns = [c._replace(values=c.dense(rows.n), rows=None) for c in columns]
         if self.missing == "raise":
             for name, column in zip(names, columns, strict=True):
                 check_present(f"feature {name!r}", column.values)
-        return names, columns if self._shared is None else self._joined(columns)
+        return names, columns if self.shared is None else self._joined(columns)
 
     def _joined(self, columns: list[Column]) -> list[Column]:
         """Return columns on the scales of those before."""
-        assert self._shared is not None
-        before = zip(self._shared.names, columns, self._shared.columns, strict=True)
+        before = zip(self.shared.names, columns, self.shared.columns, strict=True)  # type: ignore[union-attr]
         return [
             column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
             for name, column, old in before
@@ -191,13 +182,13 @@ confidence_level
 
     def _take(self, columns: list[Column], rows: Rows) -> None:
         """Gather rows until bins can be found, and sum them up from then on."""
-        assert self._shared is not None
+        assert self.shared is not None
         known = [self._tally is not None or not np.isnan(c.values).all() for c in columns]
         kinds = [
             c._replace(values=np.empty(0)) if k else old
-            for c, k, old in zip(columns, known, self._shared.columns, strict=True)
+            for c, k, old in zip(columns, known, self.shared.columns, strict=True)
         ]
-        self._shared = self._shared._replace(columns=kinds)
+        self.shared = self.shared._replace(columns=kinds)
         self._n, self._has_groups = self._n + rows.n, rows.key is not None
         if self._tally is not None or self._given_bins is not None:
             self._settle(self._given_bins).add(columns, rows)
@@ -209,15 +200,15 @@ confidence_level
 
     def _settle(self, bins: Bins | None = None) -> Tally:
         """Take bins, or find them from the rows that wait; sum these rows up."""
-        self._shared = bins if self._shared is None else self._shared
-        assert self._shared is not None
+        self.shared = bins if self.shared is None else self.shared
+        assert self.shared is not None
         waiting, self._waiting = self._waiting, []
         if self._tally is None:
             each = zip(*(columns for columns, _ in waiting), strict=True)
             first = [c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each]
             keys = [rows.key for _, rows in waiting if rows.key is not None]
             self._tally = Tally(
-                first or self._shared.columns,
+                first or self.shared.columns,
                 None if self.n_bins == "auto" else int(self.n_bins),
                 axes=None if bins is None else bins.axes,
                 unit=np.concatenate(keys) if keys else None,
@@ -250,16 +241,16 @@ confidence_level
             Show a bar (needs tqdm).
         """
         after = copy.copy(self)
-        after._reset()
+        after.reset()
         if hasattr(X, "__dask_graph__"):
-            columns = _named(score, sample_weight=sample_weight, groups=groups)
-            after._add_dask(X, score, columns, progress)
-        elif not is_source(X) and (hasattr(X, "shape") or _is_rows(X)):
+            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            after.merge(chunked.summed(after, X, score, columns, progress))
+        elif not is_source(X) and (hasattr(X, "shape") or chunked.is_rows(X)):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
-            _named(score, sample_weight=sample_weight, groups=groups)
-            if after._shared is None:
-                after._find_bins(sample(X, self.first_rows), groups)
+            chunked.named(score, sample_weight=sample_weight, groups=groups)
+            if after.shared is None:
+                after.find_bins(sample(X, self.first_rows), groups)
             parts_of = chunks(X)
             if progress:
                 from tqdm import tqdm
@@ -270,34 +261,28 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def _find_bins(self, some: Any, groups: Any) -> None:
+    def find_bins(self, some: Any, groups: Any) -> None:
         """Take the bins of a sample of rows."""
         if some is not None and some.shape[0]:
-            other = copy.copy(self)
-            other._reset()
-            other.partial_fit(some, np.zeros(some.shape[0]), groups=groups)
-            self._shared = self._given_bins = other.bins
+            other = self.emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
+            self.shared = self._given_bins = other.bins
 
-    def _add_dask(self, X: Any, score: Score, columns: dict, progress: bool = False) -> Self:
-        """Take in the partitions of a dask collection, each summed up where it is."""
-        blocks, empty = partitions(X), copy.copy(self)
-        empty._reset()
-        if self._shared is None:
-            empty._find_bins(sample(blocks, self.first_rows), columns["groups"])
-        else:
-            empty._shared = empty._given_bins = self.bins
-        found = dask_reduce(blocks, _Task(empty, score, columns), _merged, progress=progress)
-        return self.merge(found)
+    def emptied(self) -> Self:
+        """Return a stream without rows that has the same bins, if any."""
+        other = copy.copy(self)
+        other._given_bins = self.bins if self._n else self._given_bins
+        other.reset()
+        return other
 
     @property
     def bins(self) -> Bins:
         """What another stream needs to have the same bins."""
-        if self._shared is None:
+        if self.shared is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         if not self._n:
-            return self._shared
+            return self.shared
         numbers = (copy.deepcopy(self) if self._waiting else self)._settle().numbers
-        return self._shared._replace(axes=None if numbers is None else numbers.axes)
+        return self.shared._replace(axes=None if numbers is None else numbers.axes)
 
     def merge(self, other: StreamingFirm) -> Self:
         """Take in the rows of another stream with the same features, options and bins.
@@ -310,16 +295,16 @@ confidence_level
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if not other._n or other._shared is None or other._response is None:
+        if not other._n or other.shared is None or other._response is None:
             return self
         self._check_response(other._response)
-        names = other._shared.names if self._shared is None else self._shared.names
-        if names != other._shared.names:
-            raise ValueError(f"other has the features {other._shared.names}, expected {names}")
+        names = other.shared.names if self.shared is None else self.shared.names
+        if names != other.shared.names:
+            raise ValueError(f"other has the features {other.shared.names}, expected {names}")
         if self._n and self._has_groups != other._has_groups:
             raise ValueError("groups must be given for all streams or for none")
         after = copy.deepcopy(self)
-        after._shared = after._shared or other._shared
+        after.shared = after.shared or other.shared
         for columns, rows in other._waiting:
             after._take(after._joined(columns), rows)
         if other._tally is not None:
@@ -331,12 +316,12 @@ confidence_level
 
     def result(self) -> FirmResult:
         """Return the importances of the rows so far, as `firm` does; more rows may follow."""
-        if not self._n or self._shared is None or self._response is None:
+        if not self._n or self.shared is None or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         now = copy.deepcopy(self) if self._waiting else self
-        tally, columns = now._settle(), self._shared.columns
+        tally, columns = now._settle(), self.shared.columns
         found = Scan(
-            self._shared.names,
+            self.shared.names,
             tally.n,
             population=self.rows == "population",
             units=self._has_groups,
@@ -349,7 +334,7 @@ confidence_level
         estimate, sources = found.done()
         return FirmResult(
             estimate=estimate,
-            feature_names=tuple(self._shared.names),
+            feature_names=tuple(self.shared.names),
             sources=tuple(sources),
             n=tally.n,
             rows=self.rows,
@@ -359,36 +344,3 @@ confidence_level
             target=self._response.target,
             confidence_level=self.confidence_level,
         )
-
-
-def _is_rows(X: Any) -> bool:
-    """Return whether a list holds the rows of one table, not tables."""
-    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
-
-
-def _named(score: Score, **columns: Any) -> dict[str, str | None]:
-    """Return weights and groups of rows that come in chunks; raise unless they name columns."""
-    if not is_model(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
-            "come in chunks; pass scores chunk by chunk to partial_fit"
-        )
-    for name, value in columns.items():
-        if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must name a column, because the rows come in chunks")
-    return columns
-
-
-class _Task(NamedTuple):
-    """Sums up one partition; pickled to where it is."""
-
-    stream: StreamingFirm
-    score: Score
-    columns: dict[str, str | None]
-
-    def __call__(self, table: Any, index: int) -> StreamingFirm:
-        return copy.deepcopy(self.stream).partial_fit(table, self.score, **self.columns)
-
-
-def _merged(one: StreamingFirm, two: StreamingFirm) -> StreamingFirm:
-    return copy.deepcopy(one).merge(two)

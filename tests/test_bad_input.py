@@ -59,7 +59,6 @@ CASES = [
     (lambda: firm(S, X, groups=0 * ONES), "has one label; expected at least 2"),
     (lambda: firm(S, X, groups=np.c_[S, S]), "^groups must have 1 axes"),
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
-    (lambda: firm(S, X, ["x0"], given="x1", rows="population"), "^given is learnt from a sample"),
     (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
         "^score=RandomForestClassifier has no",

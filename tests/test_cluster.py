@@ -1,4 +1,4 @@
-"""Rows that come in chunks: dask, LazyFrames, datasets, Parquet; worker processes, one of them killed."""
+"""Rows in chunks: dask, LazyFrames, datasets, Parquet; worker processes, one of them killed."""
 
 import contextlib
 import os

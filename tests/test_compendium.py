@@ -171,6 +171,7 @@ def code_in(page):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are few:UserWarning")
 def test_code_in_the_guide_runs_as_pasted(monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     blocks = code_in("GUIDE.md")

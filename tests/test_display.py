@@ -107,7 +107,7 @@ def test_few_and_many_long_names_leave_room_for_bars(features):
 def test_axes_say_what_the_score_is_in_words(frame):
     from sklearn.linear_model import LogisticRegression
 
-    X, y = frame[0][["up", "wait"]].assign(wait=0.0), frame[1] > 0
+    X, y = frame[0][["up", "wait"]].assign(wait=np.arange(1461) % 7), frame[1] > 0
     model = LogisticRegression().fit(X, y)
     _, ax = plt.subplots()
     drawn = firmlib.FirmDisplay.from_estimator(model, X, given=["wait"]).plot(ax)

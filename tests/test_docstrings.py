@@ -53,10 +53,10 @@ def says_default(text, default, name):
     """Whether a parameter's text states its default, or refers to a function that has the same."""
     refers = REFERS.search(text)
     if refers:
-        target = next(
-            value for full, value in NAMES.items() if full.endswith("." + refers[1].split(".")[-1])
-        )
-        return parameters(target).get(name, "missing") in (default, inspect.Parameter.empty)
+        name_of = "." + refers[1].split(".")[-1]
+        targets = [value for full, value in NAMES.items() if full.endswith(name_of)]
+        same = default, inspect.Parameter.empty
+        return any(parameters(target).get(name, "missing") in same for target in targets)
     if default is None:
         return "optional" in text or "default" in text
     return any(value == default for value in stated_values(text))

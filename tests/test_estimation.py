@@ -248,27 +248,37 @@ CASES = {  # population, Q of both features, options
 
 @pytest.mark.parametrize("case", CASES)
 def test_errors_are_the_spread_over_samples_and_intervals_cover(case):
-    """Of both importances and of their difference, in 100 samples."""
+    """Of both importances and of their difference, in 60 samples."""
     draw, truth, options = CASES[case]
     rng, found = np.random.default_rng(1), []
-    for _ in range(100):
+    for _ in range(60):
         X, s = draw(rng, 400)
         result = firm(s, X, **({} if options == "standardize" else options))
         result = result.standardize() if options == "standardize" else result
         table = result.compare("x0", "x1").iloc[0]
-        rows = [*zip(result.importances, result.standard_error, result.ci_low, result.ci_high)]
-        found.append([*rows, tuple(table.iloc[:4])])
+        rows = [result.importances, result.standard_error, result.ci_low, result.ci_high]
+        found.append([*np.transpose(rows), table.iloc[:4]])
     Q, error, low, high = np.moveaxis(np.array(found), 2, 0)
     truth = np.array([*truth, truth[0] - truth[1]])
-    np.testing.assert_allclose(Q.mean(axis=0), truth, rtol=0.04)
+    assert (np.abs(Q.mean(axis=0) - truth) < 0.8 * Q.std(axis=0)).all()  # bins hide a little
     np.testing.assert_allclose(error.mean(axis=0), Q.std(axis=0), rtol=0.3)
-    assert ((low <= truth) & (truth <= high)).mean(axis=0).min() >= 0.86  # 4 errors below 0.95
+    assert ((low <= truth) & (truth <= high)).mean(axis=0).min() >= 0.85  # 3.5 errors below 0.95
+
+
+def test_the_error_of_a_difference_is_its_spread_where_importances_differ():
+    """Q is 1.41 and 0.5: what holds for equal importances does not do."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(200):
+        X, s = curved(rng, 400)
+        found.append(firm(s, X).compare("x0", "x1")[["difference", "standard_error"]].iloc[0])
+    difference, error = np.transpose(found)
+    np.testing.assert_allclose(error.mean(), difference.std(), rtol=0.15)
 
 
 @pytest.mark.parametrize("kind", ["rows", "weights", "units"])
 def test_equal_importances_are_rarely_told_apart_and_ranks_cover(kind):
     rng, told, covered = np.random.default_rng(4), 0, 0
-    for _ in range(100):
+    for _ in range(60):
         X = rng.normal(size=(300, 4))
         X[:, 1] = 0.5 * X[:, 0] + np.sqrt(0.75) * X[:, 1]
         options = {"weights": {"sample_weight": rng.exponential(size=300)}}
@@ -278,8 +288,8 @@ def test_equal_importances_are_rarely_told_apart_and_ranks_cover(kind):
         ranks = result.ranks()
         best, worst = ranks["best"], ranks["worst"]
         covered += best["x0"] == 1 == best["x1"] and best["x2"] <= 3 <= worst["x2"]
-    assert told <= 13  # 5 expected
-    assert covered >= 88
+    assert told <= 9  # 3 expected
+    assert covered >= 52
 
 
 def test_heavy_tails_are_noted_and_harmless_lines_are_not():

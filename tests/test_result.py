@@ -1,6 +1,5 @@
 """FirmResult and FirmByClass: tables, comparisons, ranks, adjusted p-values, what is shown."""
 
-
 import matplotlib
 import numpy as np
 import pandas as pd

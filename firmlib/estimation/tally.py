@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,14 @@ from firmlib.estimation.scan import Sums, new_sums
 from firmlib.estimation.sums import Levels, Numbers, fold_totals, moved_totals, parts
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
+
+
+class Bins(NamedTuple):
+    """What chunks share: the kinds and labels of the columns, and the slots of the numbers."""
+
+    names: list[str]
+    columns: list[Column]
+    axes: Axes | None
 
 
 class Tally:

@@ -89,7 +89,8 @@ class Rules:
 
     def _kept(self, values: np.ndarray, rules: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best rule of each set of families, at most n."""
-        ranked = np.argsort(-values, kind="stable")
+        size = values / max(values.max(initial=0.0), 1e-300)
+        ranked = np.argsort(-size.round(9), kind="stable")  # the shorter of rules that coincide
         values, rules = values[ranked], rules[ranked]
         families = np.sort(np.append(self.family, -1)[rules], axis=1)
         first = np.sort(np.unique(families, axis=0, return_index=True)[1])[:n]

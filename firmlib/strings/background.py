@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.strings.words import known_runs, letters, windows
 from firmlib.tables.checks import (
     check_array,
     check_integer,
@@ -16,8 +18,6 @@ from firmlib.tables.checks import (
     check_number,
     check_probability,
 )
-from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.words import known_runs, letters, windows
 
 __all__ = ["Background"]
 

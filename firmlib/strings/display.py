@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from firmlib.strings.alphabet import DNA, Alphabet
 from firmlib.strings.background import Background
@@ -16,6 +15,7 @@ from firmlib.strings.poim import max_by_length
 from firmlib.strings.search import Motif
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import index_word
+from firmlib.tables.checks import check_array
 
 # isort: split
 # After firmlib.display, which says how to get matplotlib.

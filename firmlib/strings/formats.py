@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_integer
 from firmlib.strings.alphabet import DNA, Alphabet
 from firmlib.strings.background import Background, check_rows
+from firmlib.tables.checks import check_array, check_integer
 
 __all__ = ["read_fasta", "to_meme"]
 

@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
-from firmlib.tables.checks import check_memory, check_option
 from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.tables.checks import check_memory, check_option
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 

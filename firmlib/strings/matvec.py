@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import toeplitz
 
-from firmlib.tables.checks import check_array, check_integer, check_memory
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors, wds_diagonal
+from firmlib.tables.checks import check_array, check_integer, check_memory
 
 __all__ = ["WDSOperator"]
 

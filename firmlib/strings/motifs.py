@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_integer, check_option
 from firmlib.binary import firm_from_poim
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
@@ -16,6 +15,7 @@ from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_po
 from firmlib.strings.sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights, find
 from firmlib.strings.words import windows
+from firmlib.tables.checks import check_array, check_integer, check_option
 
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
 

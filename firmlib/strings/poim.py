@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
 from firmlib.binary import firm_from_poim
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.sweep import messages, sweep, total
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import windows
+from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
 
 __all__ = ["max_by_length", "motif_rank", "poim"]
 

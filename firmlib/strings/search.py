@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from firmlib.tables.checks import check_integer, check_memory
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import changed_letters, exact_importance
@@ -12,6 +11,7 @@ from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_po
 from firmlib.strings.sweep import messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
+from firmlib.tables.checks import check_integer, check_memory
 
 __all__ = ["Motif", "Motifs", "top_motifs"]
 

@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils import check_random_state, gen_batches
 
-from firmlib.tables.checks import check_array, check_integer, check_option
 from firmlib.strings.alphabet import Alphabet, one_hot
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import wds_diagonal
@@ -20,6 +19,7 @@ from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
+from firmlib.tables.checks import check_array, check_integer, check_option
 
 __all__ = ["confirm", "fit_surrogate"]
 

@@ -15,11 +15,11 @@ from sklearn.utils import check_consistent_length, column_or_1d, compute_class_w
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from firmlib.tables.checks import check_number, check_option, check_weights
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator
 from firmlib.strings.weights import PositionalWeights
+from firmlib.tables.checks import check_number, check_option, check_weights
 
 __all__ = ["WDSClassifier"]
 

@@ -9,12 +9,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
-from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
 from firmlib.strings.sweep import expected_score
 from firmlib.strings.words import known_runs, windows
+from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
 __all__ = ["PositionalWeights"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_integer
 from firmlib.strings.alphabet import DNA, Alphabet, decode, encode
+from firmlib.tables.checks import check_integer
 
 __all__ = ["index_word", "word_index"]
 
