@@ -12,6 +12,7 @@ import re
 import signal
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import dask.dataframe as dd
@@ -21,7 +22,7 @@ import pandas as pd
 
 from firmlib import FirmResult, StreamingFirm
 
-NAMES = ("variance", "standard_error", "ci_low", "ci_high", "pvalues", "missing")
+ALL = ("variance", "standard_error", "ci_low", "ci_high", "pvalues", "missing")
 
 
 def write(folder: Path, rows: int, files: int) -> None:
@@ -75,9 +76,9 @@ def on_cluster(model, files: list[str], bins=None) -> tuple[StreamingFirm, float
         return stream, seconds, [round(p - before) for p in client.run(peak).values()]
 
 
-def farthest(a: FirmResult, b: FirmResult) -> float:
+def farthest(a: FirmResult, b: FirmResult, names: Sequence[str] = ALL) -> float:
     """The largest relative difference of two results."""
-    pairs = [(getattr(a, name), getattr(b, name)) for name in NAMES]
+    pairs = [(getattr(a, name), getattr(b, name)) for name in names]
     pairs += [(a.curves[name].q, b.curves[name].q) for name in a.feature_names]
     return max(float(np.max(np.abs(x - y) / np.maximum(np.abs(y), 1e-9))) for x, y in pairs)
 
@@ -104,11 +105,18 @@ def main() -> None:
         calls = len(list(dead.iterdir())) - 1
         print(f"a killed worker: {calls} of {len(files)} files scored, {calls - len(files)} again;")
         print(f"  largest relative difference {farthest(again, result):.1e}")
-        here = StreamingFirm(bins=stream.bins)
+        here, whole = StreamingFirm(bins=stream.bins), StreamingFirm(bins=stream.bins)
         for file in files:
-            here.partial_fit(pd.read_parquet(file), score)
-        print(f"in one process: largest relative difference {farthest(result, here.result()):.1e}")
-        assert farthest(result, here.result()) < 1e-9
+            frame = pd.read_parquet(file)
+            here.merge(StreamingFirm(bins=stream.bins).partial_fit(frame, score))
+            whole.partial_fit(frame, score)
+        gap = farthest(result, here.result())
+        print(f"in one process, file by file: largest relative difference {gap:.1e}")
+        assert gap < 1e-9
+        one = whole.result()  # its rows are numbered through, so that others leave out together
+        gap, errors = farthest(result, one, ("variance", "pvalues")), result.standard_error
+        print(f"in one process, all rows as one table: variance and p-value {gap:.1e},")
+        print(f"  standard errors {np.abs(errors / one.standard_error - 1).max():.2f}")
 
 
 if __name__ == "__main__":
