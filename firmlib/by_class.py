@@ -22,7 +22,16 @@ __all__ = ["FirmByClass", "firm_by_class"]
 
 
 class FirmByClass(Mapping[Any, FirmResult]):
-    """Importances for the score of every class: a mapping from each class to its `FirmResult`."""
+    """Importances for the score of every class: a mapping from each class to its `FirmResult`.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> results = firmlib.firm_by_class(X, X, rows="population")
+    >>> results[0].importances
+    array([0.5, 0. ])
+    """
 
     def __init__(self, results: Mapping[Any, FirmResult]) -> None:
         self._results = dict(results)

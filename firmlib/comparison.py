@@ -32,6 +32,8 @@ def compare(
     paired : bool or "auto", default "auto"
         Whether the rows are the same, in the same order, with the same weights and groups. "auto"
         finds out from the bins of the features that both have.
+    confidence_level : float, default 0.95
+        Of the intervals.
 
     Returns
     -------

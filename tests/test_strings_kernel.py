@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib import _checks
+from firmlib.strings import kernel
 from firmlib.strings.alphabet import encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator
@@ -218,3 +219,18 @@ def test_operator_refuses_what_does_not_fit(monkeypatch):
     monkeypatch.setattr(_checks, "MEMORY_LIMIT", 100)
     with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(53, 2\)"):
         WDSOperator(SEQS, degree=2)
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("degree", [1, 3, 8, 31])
+def test_the_compiled_loop_gives_the_same_matrix(degree, both, monkeypatch):
+    pytest.importorskip("numba")
+    X = random_codes(np.random.default_rng(degree), 300, 70, 0.5)
+    X[0, 5] = 4
+    options = {"degree": degree, "shift": 3, "unknown": "average", "reverse_complement": both}
+    found = []
+    for worth in (0, np.inf):
+        monkeypatch.setattr(kernel, "_WORTH", worth)
+        found.append((wds_kernel(X, **options), wds_kernel(X, X[:20], **options)))
+    for fast, slow in zip(*found, strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=1e-13)

@@ -178,7 +178,8 @@ def compare(
     differ = p <= 1 - level
     down = np.where(differ & (D > 0), np.maximum(down, 0), np.minimum(down, 0))
     up = np.where(differ & (D < 0), np.minimum(up, 0), np.maximum(up, 0))
-    error = np.sqrt(variance) / np.maximum(Q + Q2, np.sqrt(np.sqrt(variance)) + TINY)
+    a, b = one.standard_error[i], other.standard_error[j]
+    error = np.sqrt(np.maximum(a * a + b * b - 2 * rho * a * b, 0))
     return Difference(D, np.where(exact, 0, error), down, up, p)
 
 

@@ -1,6 +1,6 @@
 """Sequences: WD and WDS kernels, an SVM, its weights and POIMs (Sections 1.2 and 3.3)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firmlib.strings.alphabet import DNA, PROTEIN, RNA, Alphabet, decode, encode, one_hot
 from firmlib.strings.background import Background
@@ -13,6 +13,9 @@ from firmlib.strings.surrogate import confirm, fit_surrogate
 from firmlib.strings.svm import WDSClassifier
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import index_word, word_index
+
+if TYPE_CHECKING:
+    from firmlib.strings.display import plot_logo
 
 __all__ = [
     "DNA",
@@ -41,6 +44,10 @@ __all__ = [
     "wds_kernel",
     "word_index",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "plot_logo"})
 
 
 def __getattr__(name: str) -> Any:

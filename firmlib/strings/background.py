@@ -126,7 +126,8 @@ class Background:
             if run.shape[1] > order:
                 words = windows(run, order + 1, a)
                 place = np.arange(words.shape[1]) + offset if positional else 0
-                np.add.at(counts, (place, words), 1)
+                cells = (place * a ** (order + 1) + words).ravel()
+                counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
         first, counts = first if first.any() else first + 1, counts.reshape(n, -1, a)
         counts[counts.sum(axis=2) == 0] = 1
         rows = counts / counts.sum(axis=2, keepdims=True)
@@ -176,7 +177,7 @@ class Background:
         return self.from_uniform(check_random_state(random_state).random_sample(shape))
 
     def from_uniform(self, u: np.ndarray) -> np.ndarray:
-        """Sequences from uniform random numbers (L - D + 1, n): the first row gives D letters."""
+        """Sequences from uniform random numbers `u` (L - D + 1, n), the first row for D letters."""
         a, cumulative = len(self.alphabet), np.cumsum(self.initial)
         state = np.searchsorted(cumulative / cumulative[-1], u[0], side="right")
         drawn = list(letters(state, self.order, a).T)

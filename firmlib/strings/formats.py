@@ -37,7 +37,6 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     Returns
     -------
     names, seqs : lists of str
-        What follows the ">" of each record, and its letters; `encode` checks them.
 
     Examples
     --------

@@ -184,7 +184,8 @@ def _numbers(letters: np.ndarray, size: int) -> np.ndarray:
 
 def _known(words: np.ndarray, d: int, size: int) -> np.ndarray:
     """Which words of d letters have no letter of the last code, the unknown one."""
-    return (words // size ** np.arange(d)[:, None] % size < size - 1).all(axis=0)
+    digits = words // size ** np.arange(d)[:, None] % size
+    return np.asarray((digits < size - 1).all(axis=0))
 
 
 def _dense_mixture(n: int, delta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

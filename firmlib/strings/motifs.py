@@ -9,10 +9,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from firmlib.binary import firm_from_poim
+from firmlib.strings._sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
-from firmlib.strings.sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights, find
 from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_option
@@ -29,7 +29,7 @@ def motif_importance(
     *,
     scale: str = "poim",
 ) -> np.ndarray:
-    """Importance of given motifs at all positions, as in `poim`, for motifs of any length.
+    """Importance (n, L - k + 1) of given motifs at all positions, for motifs of any length.
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
 
@@ -51,11 +51,6 @@ def motif_importance(
     motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
     background, scale
         As in `poim`.
-
-    Returns
-    -------
-    ndarray of shape (n, L - k + 1)
-        0 for a motif that is impossible where it stands.
 
     Examples
     --------
@@ -277,11 +272,6 @@ def letter_contributions(
         j, of the first letter, counted from 0; by default the mean over all positions.
     background : Background, optional
         The distribution of X; uniform by default.
-
-    Returns
-    -------
-    DataFrame
-        One row per letter of the motif, one column per letter of the alphabet.
 
     Examples
     --------

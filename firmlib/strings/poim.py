@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.binary import firm_from_poim
+from firmlib.strings._sweep import messages, sweep, total
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.sweep import messages, sweep, total
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
@@ -246,8 +246,7 @@ def max_by_length(
 
     Returns
     -------
-    DataFrame
-        Lengths 1 to `max_k` by positions; NaN where a word does not fit.
+    DataFrame of lengths by positions; NaN where a word does not fit
 
     Examples
     --------

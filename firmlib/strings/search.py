@@ -4,16 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+<<<<<<< HEAD
+=======
+from firmlib.tables.checks import check_integer, check_memory
+from firmlib.strings._sweep import messages, sweep, sweep_long_words
+>>>>>>> 691363920f1e43a46b02bce5eec9027e32423ec4
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import changed_letters, exact_importance
 from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
-from firmlib.strings.sweep import messages, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import check_integer, check_memory
 
-__all__ = ["Motif", "Motifs", "top_motifs"]
+__all__ = ["Motif", "top_motifs"]
 
 _ENTRIES = 2**24  # numbers in the largest table of a search
 _WIDTH = 2**12  # strings that a search follows at first
@@ -41,15 +45,7 @@ class Motif(NamedTuple):
 
 
 class Motifs(list[Motif]):
-    """A list of `Motif` that names the background they were found under.
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights, top_motifs
-    >>> top_motifs(PositionalWeights.from_dict({("GA", 3): 1.0}, 9), 2, 1)
-    1 motif, background: uniform
-    GA at 3, importance 0.9375
-    """
+    """A list of `Motif` that names the background they were found under."""
 
     background = "not named"
 
@@ -79,16 +75,15 @@ def top_motifs(
     by dynamic programming from the end. Where a table of all words of d letters does not fit, d is
     smaller, and what longer words may add makes it a bound. A search follows the most promising
     strings. It is exact: the result is returned only if no string dropped on the way could have
-    come to more, up to rounding; otherwise the search is repeated with more strings.
+    come to more, up to rounding; otherwise the search is repeated with more strings, and gives up
+    with a RuntimeError at two million.
 
     Parameters
     ----------
     weights : PositionalWeights
         s. If it has one weight for a word at all positions, Q' is the mean over positions.
-    length : int
-        k; it may be far too long for a table of all a**k motifs.
-    n : int
-        How many motifs to return.
+    length, n : int
+        k, perhaps far too long for a table of all a**k words, and how many motifs to return.
     background : Background, optional
         The distribution of X; uniform by default. Motifs that are impossible are left out.
     merge : bool, default True
@@ -101,12 +96,6 @@ def top_motifs(
     Motifs
         A list of (word, position, importance, pwm), the best first; ties, which rounding may break,
         by position and then by letters. Fewer than n if there are no more.
-
-    Raises
-    ------
-    RuntimeError
-        If two million strings at a time do not suffice, which can only happen where words longer
-        than the d that fits have weights. It names what could not be ruled out.
 
     Examples
     --------

@@ -46,9 +46,8 @@ def fit_surrogate(
     position, s(x) ~ b + sum_i alpha_i k(x_i, x) with the weighted degree kernel, or one weight for
     each word wherever it stands, s(x) ~ b + sum_y w_y (number of y in x). The penalty is the one
     that predicts the scores of a fifth of the sequences best; the final fit uses all sequences.
-    `poim`, `motif_importance` and `top_motifs` of the result are exact for the surrogate, and as
-    good as it is for the model: see its `r2`, and `confirm` the motifs that matter. What words of
-    `degree` letters cannot express, such as two motifs that must occur together, is missed.
+    Importances are exact for the surrogate, and as good as it is for the model: see its `r2`, and
+    `confirm` the motifs that matter. Two motifs that must occur together are missed.
 
     Parameters
     ----------
@@ -56,7 +55,6 @@ def fit_surrogate(
         From codes of shape (m, L), A, C, G, T = 0..3 for DNA, to m scores, an array or tensor of
         shape (m,) or (m, 1). A torch module gets ``one_hot`` letters of shape (m, a, L).
     background : Background
-        What to draw from.
     n : int
         How many sequences to draw and score; at least 10.
     positional : {"auto", True, False}, default "auto"
@@ -98,7 +96,7 @@ def fit_surrogate(
         for kind, fit in kinds.items()
         if positional in (kind, "auto")
     ]
-    best = max(fits, key=lambda weights: np.nan_to_num(weights.r2, nan=-np.inf))
+    best = max(fits, key=lambda fitted: -np.inf if np.isnan(r2 := fitted.r2 or 0.0) else r2)
     if best.r2 is not None and best.r2 < LOW_R2:
         warnings.warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "

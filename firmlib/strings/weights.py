@@ -9,10 +9,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
+<<<<<<< HEAD
+=======
+from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
+from firmlib.strings._sweep import expected_score
+>>>>>>> 691363920f1e43a46b02bce5eec9027e32423ec4
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
-from firmlib.strings.sweep import expected_score
 from firmlib.strings.words import known_runs, windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
@@ -219,7 +223,7 @@ class PositionalWeights:
             return self.tables[d][position, code]
         pieces = [piece for piece in self.pieces if d in piece.values]
         known = [windows(piece.codes, d, len(self.alphabet)).ravel() for piece in pieces]
-        known = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
+        known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
         *where, which = find(code, known)
         codes, column = np.unique(known[which], return_inverse=True)
         w = np.zeros(code.shape)
@@ -255,7 +259,7 @@ class PositionalWeights:
         return s
 
     def matches(self, X: np.ndarray) -> np.ndarray:
-        """Sum of the weights of the words in each row of codes; unknown letters match nothing."""
+        """Sum of the weights of the words in each row of `X`; unknown letters match nothing."""
         s, size = np.zeros(len(X)), len(self.alphabet)
         for start in range(0, len(X), _BATCH):
             rows = slice(start, start + _BATCH)

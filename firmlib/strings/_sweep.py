@@ -8,7 +8,7 @@ short ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -18,8 +18,6 @@ from firmlib.strings.words import windows
 
 if TYPE_CHECKING:
     from firmlib.strings.weights import PositionalWeights
-
-__all__ = ["Level", "messages", "sweep", "sweep_long_words"]
 
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
@@ -31,10 +29,10 @@ class Level(NamedTuple):
     """
 
     d: int
-    w: np.ndarray | None
-    right: np.ndarray | None
-    left: np.ndarray | None
-    both: np.ndarray | None
+    w: Any
+    right: Any
+    left: Any
+    both: Any
 
 
 def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[Level]:
