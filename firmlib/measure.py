@@ -14,10 +14,10 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.sums import Source, fold_totals, total_variance
-from firmlib.features.builders import Place
-from firmlib.features.reading import (
+from firmlib.features import (
     Group,
     Pairs,
+    Place,
     check_given,
     check_names,
     exclude,

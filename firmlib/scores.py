@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firmlib.tables.checks import (
-    as_numpy,
-    check_array,
-    check_memory,
-    check_option,
-    check_unmasked,
-    short,
-)
+from firmlib.tables.checks import as_numpy, check_array, check_option, check_unmasked, short
 from firmlib.tables.table import Table, is_sparse
 
 __all__ = ["as_score", "class_scores"]
@@ -41,26 +34,17 @@ def as_score(
 
     Parameters
     ----------
-    score : fitted estimator, callable, torch module or array of shape (n,)
-        A callable takes `X` as it is and returns n numbers. An array holds the scores already;
-        labels count as scores, and with `target` they become the indicator of that label.
+    score : fitted estimator, callable X -> (n,), torch module or array of scores (n,)
     X : array or data frame with n rows
     response_method : str, default "auto"
-        What an estimator is asked for: "decision_function", "predict_proba", "predict" or
-        "score_samples". "auto" takes the first of these that it has.
+        The first of "decision_function", "predict_proba", "predict" and "score_samples" that an
+        estimator has, or one of these.
     target : label, column or (column, label), default None
-        The class (by default the second of two), the cluster, or the column of a prediction with
-        several outputs; for a classifier with several outputs, the output and its class.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+        The class (by default the second of two), the cluster, the column of several outputs, or the
+        output and its class. An array of labels becomes the indicator of this label.
 
     Examples
     --------
-    >>> from firmlib.scores import as_score
-    >>> as_score(lambda X: X[:, 0] - X[:, 1], np.array([[3, 1], [0, 5]]))
-    array([ 2., -5.])
     >>> as_score(["ham", "spam"], np.zeros((2, 1)), target="spam")
     array([0., 1.])
     """
@@ -77,21 +61,13 @@ def class_scores(
     estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
         A score per class, cluster, output or column; per (output, class) for a classifier with
         several outputs; per label, its indicator, for an array of labels of shape (n,).
-    X : array or data frame with n rows
-    response_method : str, default "auto"
+    X, response_method
         As for `as_score`.
-
-    Returns
-    -------
-    dict of class or output to ndarray of shape (n,)
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from firmlib.scores import class_scores
-    >>> model = LogisticRegression().fit([[0], [1], [2]], ["low", "mid", "top"])
-    >>> class_scores(model, [[0], [2]], response_method="predict")["top"]
-    array([0., 1.])
+    >>> class_scores(["low", "top", "mid"], np.zeros((3, 1)))["top"]
+    array([0., 1., 0.])
     """
     found = respond_all(estimator, Table.of(X), response_method=response_method)
     return {response.target: response.values for response in found}
@@ -106,12 +82,10 @@ def respond(
     method, values = _answer(score, table, response_method)
     if method == "callable" and target is not None:
         raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
-    if method in RESPONSE_METHODS:
-        response = _of_target(score, method, values, target)
-    else:
-        values = values if method == "callable" else _label_score(values, target)
-        response = Response(values, method, target)
-    values = response.values
+    if method == "values":
+        values = _label_score(values, target)
+    elif method != "callable":
+        values, target = _of_target(score, method, values, target)
     if np.ndim(values) == 2 and np.shape(values)[1] == 1 and method != "values":
         values = np.asarray(values)[:, 0]
     if np.ndim(values) == 2:
@@ -119,34 +93,26 @@ def respond(
             f"score gives {np.shape(values)[1]} numbers per row, of shape {np.shape(values)}; "
             "expected one, or firm_by_class, which measures every output"
         )
-    return response._replace(values=check_array("score", values, 1, (table.n,)))
+    return Response(check_array("score", values, 1, (table.n,)), method, target)
 
 
 def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
     """Return the score of every class or output, with what was asked for."""
     method, answer = _answer(score, table, response_method)
-    values = np.asarray(answer if method not in RESPONSE_METHODS else [])
+    found: dict[Any, np.ndarray] = {}
     if method in RESPONSE_METHODS:
-        found = {
-            target: s
-            for output in _outputs(score, answer)
-            for target, s in _by_target(score, method, *output).items()
-        }
-    elif values.ndim == 2:
-        names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
-        found = dict(zip(names, values.T, strict=True))
-    else:
-        labels = np.unique(values).tolist() if values.dtype.kind in "biuUO" else []
-        found = {label: values == label for label in labels}
+        found = _by_target(score, method, answer)
+    elif np.ndim(answer) == 2:
+        names = Table(answer).names if hasattr(answer, "columns") else range(np.shape(answer)[1])
+        found = dict(zip(names, np.asarray(answer).T, strict=True))
+    elif (values := np.asarray(answer)).dtype.kind in "biuUO":
+        found = {label: values == label for label in np.unique(values).tolist()}
     if not found:
         raise ValueError(
-            f"estimator={type(score).__name__} has no classes and one output; expected several "
-            "(for one score, use firm)"
+            f"estimator={type(score).__name__} has no classes and one output; use firm"
         )
-    return [
-        Response(check_array("score", s, 1, (table.n,)), method, target)
-        for target, s in found.items()
-    ]
+    n = (table.n,)
+    return [Response(check_array("score", s, 1, n), method, key) for key, s in found.items()]
 
 
 def is_model(score: Score) -> bool:
@@ -164,6 +130,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         )
     if isinstance(score, type):
         raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
+    own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
     method = "values"
     if any(hasattr(score, method) for method in RESPONSE_METHODS):
         method = _method(score, response_method)
@@ -172,8 +139,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         method, torch = "callable", sys.modules.get("torch")
         module = torch is not None and isinstance(score, torch.nn.Module)
         score = _of_module(score, table, torch) if module else score(table.data)
-    elif hasattr(score, "fit") or any(name.startswith("predict_") for name in dir(score)):
-        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
+    elif hasattr(score, "fit") or own:
         raise ValueError(
             f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
             f"expected a function of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
@@ -192,14 +158,13 @@ def _of_module(module: Any, table: Table, torch: Any) -> Any:
     if not isinstance(X, torch.Tensor):
         weight = next(iter(module.parameters()), None)
         like = {} if weight is None else {"dtype": weight.dtype, "device": weight.device}
-        check_memory("X as a dense tensor", X.shape)
         try:
             dense = X.toarray() if is_sparse(X) else X
             X = torch.as_tensor(np.asarray(dense, dtype=float), **like)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"score={kind} takes a tensor of numbers, but X holds others ({error}); expected a "
-                "function that makes a tensor of X, such as lambda X: model(encode(X))"
+                "function, such as lambda X: model(encode(X))"
             ) from error
     with torch.no_grad():
         return module(X)
@@ -231,75 +196,57 @@ def _method(estimator: Any, response_method: str) -> str:
     return method
 
 
-def _is_clusterer(estimator: Any) -> bool:
-    tags = getattr(estimator, "__sklearn_tags__", None)
-    own = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
-    return own == "clusterer"
-
-
-def _outputs(estimator: Any, answer: Any) -> list[tuple[np.ndarray, list, Any]]:
-    """Return values, classes and number of each output that has classes of its own, or of all."""
+def _by_target(estimator: Any, method: str, answer: Any) -> dict[Any, np.ndarray]:
+    """Return the score of each class, column or (output, class); nothing if there is only one."""
     classes: Any = getattr(estimator, "classes_", [])
     if not (isinstance(classes, list) and classes and np.ndim(classes[0]) == 1):
-        return [(np.asarray(answer), np.asarray(classes).tolist(), None)]
+        return _by_class(estimator, method, np.asarray(answer), np.asarray(classes).tolist())
     columns = answer if isinstance(answer, list) else np.asarray(answer).T
-    several = enumerate(zip(columns, classes, strict=True))
-    return [(np.asarray(values), np.asarray(own).tolist(), j) for j, (values, own) in several]
-
-
-def _by_target(
-    estimator: Any, method: str, values: np.ndarray, classes: list, output: Any = None
-) -> dict[Any, np.ndarray]:
-    """Return the score of each class or column; nothing for a single score without classes."""
-    targets = classes
-    if values.ndim == 2 and (classes or values.shape[1] > 1):
-        targets, scores = classes or list(range(values.shape[1])), values.T
-        if len(targets) != len(scores):
-            raise ValueError(
-                f"score={type(estimator).__name__} has {len(scores)} values per row for "
-                f"{len(targets)} classes; expected one per class"
-            )
-    elif method == "predict":
-        if not classes and _is_clusterer(estimator):
-            targets = np.unique(values).tolist()
-        scores = [values == target for target in targets]
-    else:  # two classes: positive for the second
-        scores = [1 - values if method == "predict_proba" else -values, values] if classes else []
     return {
-        target if output is None else (output, target): s
-        for target, s in zip(targets, scores, strict=True)
+        (j, target): s
+        for j, (values, own) in enumerate(zip(columns, classes, strict=True))
+        for target, s in _by_class(estimator, method, np.asarray(values), own.tolist()).items()
     }
 
 
-def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> Response:
-    """Take the score of one class or output from the answer of an estimator."""
-    kind, outputs = type(estimator).__name__, _outputs(estimator, answer)
-    if outputs[0][2] is not None:
-        pair = isinstance(target, tuple) and len(target) == 2
-        output: Any = target[0] if pair else target
-        if output not in range(len(outputs)):
-            raise ValueError(
-                f"score={kind} has several outputs with classes of their own and target={target!r};"
-                f" expected one of {list(range(len(outputs)))}, or (output, class)"
-            )
-        outputs, target = [outputs[output]], target if pair else None
-    [(values, classes, output)] = outputs
-    found = _by_target(estimator, method, values, classes, output)
+def _by_class(
+    estimator: Any, method: str, values: np.ndarray, classes: list
+) -> dict[Any, np.ndarray]:
+    """Return the score of each class, cluster or column of one output."""
+    if values.ndim == 2 and (classes or values.shape[1] > 1):
+        targets, scores = classes or list(range(values.shape[1])), values.T
+        if len(targets) != len(scores):
+            kind = type(estimator).__name__
+            raise ValueError(f"score={kind} has {len(scores)} values for {len(targets)} classes")
+        return dict(zip(targets, scores, strict=True))
+    if method == "predict":
+        tags = getattr(estimator, "__sklearn_tags__", None)
+        if not classes and tags is not None and tags().estimator_type == "clusterer":
+            classes = np.unique(values).tolist()
+        return {label: values == label for label in classes}
+    first = 1 - values if method == "predict_proba" else -values  # two classes: for the second
+    return dict(zip(classes, (first, values), strict=True)) if classes else {}
+
+
+def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> tuple[np.ndarray, Any]:
+    """Return the score of one class or output of an estimator's answer, and which one it is."""
+    kind, found = type(estimator).__name__, _by_target(estimator, method, answer)
+    if not found and target is not None:
+        raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
     targets = list(found)
     if target is None:
-        labels = values.ndim == 1 and method == "predict"
-        if not found or (labels and len(classes) == 2 and values.dtype.kind in "biuf"):
-            return Response(values, method)
-        if len(classes) != 2:
+        two = len(found) == 2 and hasattr(estimator, "classes_") and type(targets[0]) is not tuple
+        labels = np.asarray(answer) if method == "predict" else np.empty(0, object)
+        if not found or (two and labels.ndim == 1 and labels.dtype.kind in "biuf"):
+            return np.asarray(answer), None
+        if not two:
             raise ValueError(
                 f"target is needed: {kind} has several classes or outputs; expected one of "
                 f"{short(targets, 8)}, or firm_by_class for all of them"
             )
         target = targets[1]
-    elif not found:
-        raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
     check_target(target, targets)
-    return Response(found[target], method, target)
+    return found[target], target
 
 
 def check_target(target: Any, targets: list) -> None:

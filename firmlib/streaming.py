@@ -15,8 +15,7 @@ from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import Scan
 from firmlib.estimation.sums import total_variance
 from firmlib.estimation.tally import Bins, Tally
-from firmlib.features.builders import Place
-from firmlib.features.reading import Group, Pairs, check_names, resolve
+from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond

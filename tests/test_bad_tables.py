@@ -57,7 +57,7 @@ SCORES = [
     (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
     (LogisticRegression().fit(X, THREE), {}, r"^target is needed: Logistic.* \[0, 1, 2\]"),
     (WIDE, {}, r"^target is needed: LinearRegression .* \[0, 1, 2\]"),
-    (ALIKE, {}, "^score=RandomForestClassifier has several outputs"),
+    (ALIKE, {}, "^target is needed: RandomForestClassifier has several classes or outputs"),
     (
         SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
         {"target": 1},

@@ -12,8 +12,7 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import scan
 from firmlib.estimation.sums import Source
-from firmlib.features.builders import Feature
-from firmlib.features.reading import Group
+from firmlib.features import Feature, Group
 from firmlib.joint.given import given, group
 from firmlib.tables.columns import Column
 from firmlib.tables.table import Table

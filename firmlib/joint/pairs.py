@@ -9,7 +9,7 @@ import numpy as np
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import scan
-from firmlib.features.reading import Pairs, _two_values
+from firmlib.features import Pairs, two_values
 from firmlib.joint.additive import Unexplained
 from firmlib.joint.cells import contrast
 from firmlib.joint.interactions import interactions
@@ -29,7 +29,7 @@ def pairs(
         names = [part.name for part in parts]
         found, unexplained = interactions(rows, columns, names, progress)
         return found, [f"{a} × {b}" for a, b in combinations(names, 2)], unexplained
-    labels, values, codes = zip(*(_two_values(part, table) for part in parts), strict=True)
+    labels, values, codes = zip(*(two_values(part, table) for part in parts), strict=True)
     count = len(parts) * (len(parts) - 1) // 2 * (4 if pairs.kind == "conjunction" else 1)
     check_memory(f"{count} pairs of {len(parts)} columns", (rows.G, count))
     if rows.unit is None:

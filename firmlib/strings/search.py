@@ -4,11 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-<<<<<<< HEAD
-=======
 from firmlib.tables.checks import check_integer, check_memory
 from firmlib.strings._sweep import messages, sweep, sweep_long_words
->>>>>>> 691363920f1e43a46b02bce5eec9027e32423ec4
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import changed_letters, exact_importance

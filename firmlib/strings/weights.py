@@ -9,11 +9,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
-<<<<<<< HEAD
-=======
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 from firmlib.strings._sweep import expected_score
->>>>>>> 691363920f1e43a46b02bce5eec9027e32423ec4
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 __all__: list[str] = []  # nothing here is public
 
-MEMORY_LIMIT = 8 * 2**30
-"""Bytes above which an array is refused before it is allocated."""
+MEMORY_LIMIT = 8 * 2**30  # bytes above which an array is refused before it is allocated
 
 
 def short(values: Sequence, most: int = 5) -> str:
@@ -37,10 +36,8 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         if array.dtype.kind in "mM":
             raise TypeError(f"dates ({array.dtype})")
         array = array.astype(float, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold numbers, got {type(value).__name__}: {error}"
-        ) from error
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"{name} must hold numbers, got {type(value).__name__}: {e}") from e
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axes, got shape {array.shape}")
     if shape and any(e is not None and e != a for e, a in zip(shape, array.shape, strict=True)):
@@ -48,7 +45,12 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         raise ValueError(f"{name} has shape {array.shape}, expected {expected}")
     if array.size == 0:
         raise ValueError(f"{name} is empty, got shape {array.shape}")
-    check_finite(name, array)
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
+        where = tuple(bad[0].tolist())
+        raise ValueError(
+            f"{name} must be finite, got {len(bad)} NaN or inf, the first {array[where]} at {where}"
+        )
     return array
 
 
@@ -57,46 +59,27 @@ def check_unmasked(name: str, value: Any) -> None:
     if np.ma.is_masked(value):
         bad = np.argwhere(np.ma.getmaskarray(value))
         raise ValueError(
-            f"{name} must not be masked, got {len(bad)} masked values, the first at "
-            f"{tuple(bad[0].tolist())}"
-        )
-
-
-def check_finite(name: str, array: np.ndarray) -> None:
-    """Raise unless all numbers are finite."""
-    if not np.isfinite(array).all():
-        bad = np.flatnonzero(~np.isfinite(array))
-        where = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
-        raise ValueError(
-            f"{name} must be finite, got {bad.size} NaN or inf, the first {array[where]} at {where}"
+            f"{name} must not be masked, got {len(bad)} masked values, the first at {bad[0]}"
         )
 
 
 def check_number(
-    name: str,
-    value: Any,
-    low: float = -np.inf,
-    high: float = np.inf,
-    *,
-    above: bool = False,
-    below: bool = False,
+    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
 ) -> float:
-    """Return `value` as a finite number from `low` to `high`, or `above` and `below` them."""
-    expected = "a finite number"
-    if np.isfinite(low):
-        expected += f" above {low:g}" if above else f" from {low:g}"
-    if np.isfinite(high):
-        expected += f" and below {high:g}" if below else f" to {high:g}"
+    """Return `value` as a finite number from `low` to `high`, or `above` low."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     inside = number and np.isfinite(float(value)) and low <= value <= high
-    if not inside or (above and value == low) or (below and value == high):
-        raise ValueError(f"{name} must be {expected}, got {value!r}")
+    if not inside or (above and value == low):
+        least = f" {'above' if above else 'from'} {low:g}" if np.isfinite(low) else ""
+        most = f" to {high:g}" if np.isfinite(high) else ""
+        raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
     return float(value)
 
 
 def check_confidence_level(value: Any) -> None:
     """Raise unless `value` lies strictly between 0 and 1."""
-    check_number("confidence_level", value, 0, 1, above=True, below=True)
+    if not isinstance(value, float | np.floating) or not 0 < value < 1:
+        raise ValueError(f"confidence_level must be a number above 0 and below 1, got {value!r}")
 
 
 def is_integer(value: Any) -> bool:
@@ -148,17 +131,15 @@ def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.nd
     if (np.diag(cov) < 0).any():
         raise ValueError(f"{name} must have variances >= 0, got {np.diag(cov).min():.3g}")
     sd = np.sqrt(np.diag(cov))
-    correlation = cov / np.outer(*[np.where(sd > 0, sd, 1)] * 2)  # so that units do not matter
+    unit = np.where(sd > 0, sd, 1)
+    correlation = cov / np.outer(unit, unit)  # so that units do not matter
     asymmetry = np.abs(correlation - correlation.T).max()
     if asymmetry > 1e-8:
-        raise ValueError(
-            f"{name} must be symmetric, got correlations that differ by {asymmetry:.3g}"
-        )
+        raise ValueError(f"{name} must be symmetric, got correlations {asymmetry:.3g} apart")
     smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
     if smallest < -1e-8 or cov[sd == 0].any():
         raise ValueError(
-            f"{name} must be positive semi-definite, but its correlations have the eigenvalue "
-            f"{smallest:.3g}"
+            f"{name} must be positive semi-definite, got the eigenvalue {smallest:.3g}"
         )
     return (cov + cov.T) / 2
 

@@ -1,18 +1,14 @@
-"""What a column holds: numbers, levels, dates or durations, and where it holds nothing.
-
-Whatever it holds becomes numbers: levels the codes 0, 1, ..., dates and durations microseconds, a
-missing value nan.
-"""
+"""What a column holds, as numbers: codes of levels, microseconds of dates, nan if missing."""
 
 from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from firmlib.tables.checks import as_numpy, check_number, short
 
@@ -29,9 +25,8 @@ _KINDS = {  # by what pandas calls the values of an array of objects
 
 
 class Column(NamedTuple):
-    """The values of a feature as floats, nan where missing, and what they stand for.
+    """The values of all rows or, if `rows` is given, of these rows; all others are then 0.
 
-    `values` are those of all rows or, if `rows` is given, of these rows; all others are then 0.
     `kind` is "number", "date", "duration", "ordered" or "nominal". For the last two, value k stands
     for ``labels[k]``. Integers that floats would merge are "ordered".
     """
@@ -66,9 +61,7 @@ class Column(NamedTuple):
             return np.round(values).astype(_MICROSECONDS[self.kind])
         if self.labels is None:
             return values
-        known, shown = ~np.isnan(values), np.full(len(values), None, object)
-        shown[known] = self.labels[values[known].astype(int)]
-        return shown
+        return np.append(self.labels, np.array([None]))[np.nan_to_num(values, nan=-1).astype(int)]
 
     def number(self, name: str, value: Any) -> float:
         """Return the number of a user's value, which messages `name`; nan if it is no level."""
@@ -80,8 +73,6 @@ class Column(NamedTuple):
             return float(found[0]) if found else np.nan
         if self.kind not in _MICROSECONDS:
             return check_number(name, value)
-        import pandas as pd
-
         try:
             if not isinstance(value, datetime.time):
                 value = pd.Timestamp(value) if self.kind == "date" else pd.Timedelta(value)
@@ -93,12 +84,11 @@ class Column(NamedTuple):
         """Return the same values as levels without order."""
         if self.labels is not None:
             return self._replace(kind="nominal")
-        levels, codes = np.unique(self.dense(n), return_inverse=True)
-        levels = levels[~np.isnan(levels)]
+        codes, levels = pd.factorize(self.dense(n), sort=True)
         whole = self.kind == "number" and np.all((levels % 1 == 0) & (np.abs(levels) < 2**63))
-        labels = as_objects((levels.astype(int) if whole else self.shown(levels)).tolist())
-        values = np.where(codes < len(levels), codes, np.nan)
-        return type(self)(values, None, "nominal", labels)
+        labels = levels.astype(int) if whole else self.shown(np.asarray(levels))
+        values = np.where(codes < 0, np.nan, codes)
+        return type(self)(values, None, "nominal", np.asarray(labels, object))
 
     def joined(self, name: str, before: Column) -> Self:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
@@ -106,48 +96,41 @@ class Column(NamedTuple):
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
             raise ValueError(
-                f"{name} holds {before.kind} values in one chunk and {self.kind} values in "
-                "another; expected one kind"
+                f"{name} holds {before.kind} values in one chunk and {self.kind} values in another"
             )
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
-        place = {label: k for k, label in enumerate(before.labels.tolist())}
-        new = [label for label in self.labels.tolist() if label not in place]
+        old = before.labels.tolist()
+        known = set(old)
+        new = [label for label in self.labels.tolist() if label not in known]
         if new and self.kind == "ordered":
             raise ValueError(
-                f"{name} has the ordered levels {short(list(place))} in one chunk and also "
-                f"{short(new)} in another; expected the same levels in all chunks"
+                f"{name} has the ordered levels {short(old)} in one chunk and also {short(new)} in "
+                "another; expected the same in all"
             )
-        place |= {label: len(place) + k for k, label in enumerate(new)}
-        codes = np.array([*(place[label] for label in self.labels.tolist()), np.nan])
-        values = codes[np.where(np.isnan(self.values), -1, self.values).astype(int)]
-        labels = as_objects(list(place)) if new else before.labels
+        place = {label: k for k, label in enumerate(old + new)}
+        codes = np.array([*map(place.__getitem__, self.labels.tolist()), np.nan])
+        values = codes[np.nan_to_num(self.values, nan=-1).astype(int)]
+        labels = pd.Series(old + new, dtype=object).to_numpy() if new else before.labels
         return self._replace(values=values, labels=labels)
 
 
-def as_objects(labels: Sequence) -> np.ndarray:
-    """Return labels as an array of objects, also if they are sequences themselves."""
-    array = np.empty(len(labels), object)
-    array[:] = labels
-    return array
+def as_array(name: str, values: Any, expected: str = "one value per row") -> np.ndarray:
+    """Return a list as an array; with words as objects, since [1, "a"] would become words."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be {expected}, but its rows differ in length") from error
+    words = array.dtype.kind in "US" and isinstance(values, list | tuple)
+    return np.array(values, dtype=object) if words else array
 
 
-_TRUTH = as_objects([False, True])
+_TRUTH = np.array([False, True], object)
 
 
 def read(name: str, values: Any, n: int) -> Column:
     """Return what an array, a list, a tensor or a column of any frame holds, one value per row.
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    values : array, list, tensor or series of length n
-    n : int
-
-    Examples
-    --------
-    >>> from firmlib.tables import read
     >>> read("size", ["S", None, "L"], 3).values
     array([ 1., nan,  0.])
     """
@@ -155,7 +138,7 @@ def read(name: str, values: Any, n: int) -> Column:
     if not isinstance(values, np.ndarray):
         series: Any = nw.from_native(values, series_only=True, pass_through=True)
         if not isinstance(series, nw.Series):
-            values = _as_array(name, values)
+            values = as_array(name, values)
         elif isinstance(getattr(values, "dtype", None), np.dtype):
             values = values.to_numpy()
         else:
@@ -193,22 +176,8 @@ def check_no_inf(name: str, values: np.ndarray, rows: slice | np.ndarray = slice
         )
 
 
-def _as_array(name: str, values: Any) -> np.ndarray:
-    """Return one value per row; a list with words as objects, since [1, "a"] becomes words."""
-    try:
-        array = np.asarray(values)
-        words = array.dtype.kind in "US" and isinstance(values, list | tuple)
-        return np.array(values, dtype=object) if words else array
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold one value per row, got {type(values).__name__}: {error}"
-        ) from error
-
-
 def _placed(known: np.ndarray, column: Column) -> Column:
     """Return a column of the known rows as one of all rows."""
-    if len(column.values) == len(known):
-        return column
     values = np.full(len(known), np.nan)
     values[known] = column.values
     return column._replace(values=values)
@@ -233,8 +202,6 @@ def _of_array(name: str, values: np.ndarray) -> Column:
         return Column(np.where(np.isnat(moments), np.nan, moments.astype(float)), None, kind)
     if kind not in "OUST":
         raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
-    import pandas as pd
-
     values = values.astype(object, copy=False)
     known = ~pd.isna(values)
     return _placed(known, _of_objects(name, values[known]))
@@ -268,7 +235,7 @@ def _of_series(name: str, series: nw.Series) -> Column:
         categories: Any = getattr(native, "cat", None)
         if hasattr(categories, "codes"):  # of pandas
             codes = categories.codes.to_numpy().astype(float)
-            labels = as_objects(categories.categories.tolist())
+            labels = categories.categories.astype(object).to_numpy()
             kind = "ordered" if categories.ordered else "nominal"
             return Column(np.where(codes < 0, np.nan, codes), None, kind, labels)
         series = series.cast(nw.String)
@@ -277,10 +244,8 @@ def _of_series(name: str, series: nw.Series) -> Column:
 
 def _of_objects(name: str, values: np.ndarray) -> Column:
     """Return Python objects, all of one kind and none missing."""
-    import pandas as pd
-
     called = pd.api.types.infer_dtype(values, skipna=False)
-    kind, some = _KINDS.get(called), values
+    kind = _KINDS.get(called)
     if kind is None:
         first = values[0]
         other = next((v for v in values if type(v) is not type(first)), first)
@@ -293,13 +258,9 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
         return _integers(values.astype(np.int64) if small else values)
     if kind == "nominal":
         codes, labels = pd.factorize(values, sort=True)
-        return Column(codes.astype(float), None, kind, as_objects(labels.tolist()))
-    if called == "time":
-        start = datetime.datetime.min
-        since = [datetime.datetime.combine(start.date(), t) - start for t in values]
-        some = np.array(since, "timedelta64[us]")
-    elif kind == "duration":
-        some = pd.to_timedelta(values).to_numpy()
+        return Column(codes.astype(float), None, kind, np.asarray(labels))
+    if kind == "duration":
+        some = pd.to_timedelta(values.astype(str) if called == "time" else values).to_numpy()
     elif kind == "date":
         dates: Any = pd.PeriodIndex(values).to_timestamp() if called == "period" else values
         some = pd.to_datetime(dates, utc=True).tz_localize(None).to_numpy()

@@ -1,16 +1,17 @@
 """Rows that come in chunks: Parquet files, datasets, lazy frames, iterables and Dask."""
 
-from __future__ import annotations
-
 import glob
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from firmlib.tables.checks import check_memory
 
@@ -28,14 +29,12 @@ def is_source(X: Any) -> bool:
     return lazy or isinstance(X, Iterator) or _is_on_disk(X)
 
 
-def chunks(X: Any) -> Iterator[Any]:
-    """Return the rows of a source as tables in memory, one by one.
+def _is_on_disk(X: Any) -> bool:
+    return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
 
-    Parameters
-    ----------
-    X : path of Parquet files, pyarrow dataset, polars LazyFrame or iterable of tables
-        A path names a file, a folder or a pattern. Row groups become pandas frames.
-    """
+
+def chunks(X: Any) -> Iterator[Any]:
+    """Return the rows of a source (but Dask) or an iterable as tables in memory, one by one."""
     if _is_on_disk(X):
         return (read() for read in _row_groups(X))
     if hasattr(X, "collect_batches"):
@@ -51,12 +50,8 @@ def chunks(X: Any) -> Iterator[Any]:
 def sample(X: Any, n: int) -> Any:
     """Return a table of about n random rows, to find bins from; None for a plain iterable.
 
-    Parameters
-    ----------
-    X : source, or list of `partitions`
-        At most sixteen row groups or partitions are read: the first, the last and random ones.
-        Partitions in a list are replaced by what was computed, so that each is computed once.
-    n : int
+    At most sixteen row groups or partitions are read: the first, the last and random ones. A list
+    of `partitions` then holds those that were computed, so that each is computed once.
     """
     if hasattr(X, "collect_batches"):
         polars: Any = sys.modules["polars"]
@@ -77,8 +72,27 @@ def sample(X: Any, n: int) -> Any:
     some = _drawn(len(parts))
     for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
         parts[i] = part
-    rows = [delayed(_some_rows)(parts[i], n, i, len(some)) for i in some]
-    return _stacked(list(compute(*rows)))
+    return _stacked(compute(*(delayed(_some_rows)(parts[i], n, i, len(some)) for i in some)))
+
+
+def _drawn(count: int) -> list[int]:
+    """Return the chunks that a sample is drawn from: both ends of sorted rows, and random ones."""
+    inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
+    return sorted({0, count - 1, *inner.tolist()})
+
+
+def _some_rows(table: Any, n: int, seed: int, tables: int) -> Any:
+    """Return the share of one of some tables in n random rows."""
+    total = table.shape[0]
+    count = min(-(-n // tables), total)
+    rows = np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def _stacked(tables: Sequence[Any]) -> Any:
+    full = [table for table in tables if table.shape[0]] or tables[:1]
+    frames = hasattr(full[0], "iloc")
+    return pd.concat(full, ignore_index=True) if frames else np.concatenate(full)
 
 
 def partitions(X: Any) -> list[Any]:
@@ -97,67 +111,20 @@ def dask_reduce(
 ) -> T:
     """Return two(two(one(table 0, 0), one(table 1, 1)), ...), each computed where its rows are.
 
-    Parameters
-    ----------
-    X : dask array, dask data frame or list of `partitions`
-    one : function (table, index) -> T
-        Of the rows of one partition. It is sent once, not with each partition.
-    two : function (T, T) -> T
-        Must not change its arguments: Dask runs a lost task again.
-    progress : bool, default False
-        Show the bar of Dask.
+    X is a Dask collection or a list of `partitions`. `two` must not change its arguments: Dask runs
+    a lost task again.
     """
     from dask.delayed import delayed
     from dask.diagnostics.progress import ProgressBar
 
     parts = X if isinstance(X, list) else partitions(X)
-    shared = delayed(one, traverse=False)  # one key in the graph
-    found = [delayed(_applied)(shared, part, i) for i, part in enumerate(parts)]
+    shared = delayed(one, traverse=False)  # sent once, not with each partition
+    found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
     while len(found) > 1:
         groups = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
-        found = [delayed(_merged)(two, group) for group in groups]
+        found = [delayed(reduce)(two, group) for group in groups]
     with ProgressBar() if progress else nullcontext():
         return found[0].compute()
-
-
-def _applied(function: Callable[..., T], *arguments: Any) -> T:
-    return function(*arguments)
-
-
-def _merged(two: Callable[[T, T], T], parts: list[T]) -> T:
-    total = parts[0]
-    for part in parts[1:]:
-        total = two(total, part)
-    return total
-
-
-def _drawn(count: int) -> list[int]:
-    """Return the chunks that a sample is drawn from: both ends of sorted rows, and random ones."""
-    inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
-    return sorted({0, count - 1, *inner.tolist()})
-
-
-def _some_rows(table: Any, n: int, seed: int, tables: int) -> Any:
-    """Return the share of one of some tables in n random rows."""
-    total = table.shape[0]
-    count = min(-(-n // tables), total)
-    rows = np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-
-
-def _stacked(tables: list[Any]) -> Any:
-    tables = [table for table in tables if table.shape[0]] or tables[:1]
-    if not hasattr(tables[0], "iloc"):
-        return np.concatenate(tables)
-    import pandas as pd
-
-    return pd.concat(tables, ignore_index=True)
-
-
-def _is_on_disk(X: Any) -> bool:
-    dataset = sys.modules.get("pyarrow.dataset")
-    held = dataset is not None and isinstance(X, dataset.Dataset)
-    return held or isinstance(X, str | os.PathLike)
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:

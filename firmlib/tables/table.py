@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, short
-from firmlib.tables.columns import Column, check_no_inf, read
+from firmlib.tables.columns import Column, as_array, check_no_inf, read
 
 __all__: list[str] = []  # nothing here is public
 
@@ -21,30 +22,18 @@ _TILE = 1024  # rows whose columns are copied together, so that they stay in the
 class Table:
     """A table seen once, whose columns are read as numbers when they are asked for.
 
-    Parameters
-    ----------
-    data : array, sparse matrix, tensor, data frame or list of rows
-        Kept as it is, since a model gets just this.
-    name : str, default "X"
-        What messages call it.
-    at_least : int, default 2
-        The smallest number of rows; 0 for a chunk, in which levels may be absent.
+    Its data stay as they are, since a model gets just these. A chunk may have no rows (`at_least`
+    is 0), and levels may be absent from it.
 
-    Examples
-    --------
-    >>> from firmlib.tables import Table
-    >>> table = Table([[1, 2], [3, 4], [5, np.nan]])
-    >>> table.names, table.column("x1").values
-    (['x0', 'x1'], array([ 2.,  4., nan]))
+    >>> Table([[1, 2], [3, 4], [5, np.nan]]).column("x1").values
+    array([ 2.,  4., nan])
     """
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
         self.data = _checked(data, name)
         shape = tuple(self.data.shape)
         if len(shape) != 2:
-            raise ValueError(
-                f"{name} must be a table with 2 axes (rows, columns), got shape {shape}"
-            )
+            raise ValueError(f"{name} must be a table with 2 axes (n, d), got shape {shape}")
         if shape[0] < at_least or shape[1] < 1:
             raise ValueError(
                 f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
@@ -54,9 +43,9 @@ class Table:
         self.categorical: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, data: Any, name: str = "X") -> Self:
+    def of(cls, data: Any) -> Self:
         """See a table, unless it was seen before."""
-        return data if isinstance(data, cls) else cls(data, name)
+        return data if isinstance(data, cls) else cls(data)
 
     @property
     def is_frame(self) -> bool:
@@ -87,10 +76,7 @@ class Table:
         )
 
     def place(self, j: Any) -> int:
-        """Return the position of a column that a user asks for by name or position.
-
-        A number that is the position of one column of a frame and the label of another is refused.
-        """
+        """Return the position of a column that a user asks for; two that have it are refused."""
         place = self.position(j)
         labelled = self._positions.get(str(j), place) if self.is_frame else place
         if labelled != place:
@@ -134,49 +120,38 @@ class Table:
             data.sum_duplicates()
         return data
 
-    @cached_property
-    def _stored(self) -> tuple[Column, list[int]] | None:
-        """All values that a sparse matrix stores, and where each column begins, if 0 means 0."""
-        data = self.readable
-        if not is_sparse(data):
-            return None
-        try:
-            stored = read(self.name, data.data, len(data.data))
-        except ValueError:  # the column with an infinite value says so
-            return None
-        codes = stored.labels is not None and data.dtype.kind != "b"  # of large integers
-        return None if codes else (stored, data.indptr.tolist())
-
     def column(self, j: Any) -> Column:
         """Return a column; of a sparse one that is mostly 0, the values that are stored."""
         j = self.position(j)
         name, data = f"column {self.names[j]!r} of {self.name}", self.readable
-        if self._stored is not None:
-            stored, ends = self._stored
-            part = slice(ends[j], ends[j + 1])
-            column = stored._replace(values=stored.values[part], rows=data.indices[part])
-            if 2 * (part.stop - part.start) >= self.n:
-                column = column._replace(values=column.dense(self.n), rows=None)
-        elif is_sparse(data):
-            column = read(name, data[:, [j]].toarray()[:, 0], self.n)
+        if is_sparse(data):
+            column = self._sparse_column(name, j)
         elif hasattr(data, "column_names"):
             column = read(name, data.column(j), self.n)
         else:
             column = read(name, data.iloc[:, j] if hasattr(data, "iloc") else data[:, j], self.n)
         return column.nominal(self.n) if j in self.categorical else column
 
+    def _sparse_column(self, name: str, j: int) -> Column:
+        data = self.readable
+        stored = slice(data.indptr[j], data.indptr[j + 1])
+        values = data.data[stored]
+        if 2 * len(values) < self.n and not np.isinf(values).any():
+            if values.dtype == float:
+                return Column(values, data.indices[stored])
+            column = read(name, values, len(values))
+            if column.labels is None or data.dtype.kind == "b":  # otherwise 0 is a code
+                return column._replace(rows=data.indices[stored])
+        return read(name, data[:, [j]].toarray()[:, 0], self.n)
+
     @cached_property
     def plain(self) -> bool:
         """Whether all columns are numbers of one dense array or pandas frame, so for `block`."""
         data = self.readable
-        if type(data) in (np.ndarray, np.memmap):  # a masked array holds more
-            dtypes = {data.dtype}
-        else:
-            dtypes = set(data.dtypes) if hasattr(data, "iloc") else set()
-        if self.categorical or len(dtypes) != 1:
-            return False
-        [dtype] = dtypes
-        if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
+        array = type(data) in (np.ndarray, np.memmap)  # a masked array holds more
+        dtypes = {data.dtype} if array else set(data.dtypes) if hasattr(data, "iloc") else set()
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+        if self.categorical or not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
             return False
         if dtype.kind == "f" or dtype.itemsize < 8:
             return True
@@ -198,14 +173,7 @@ class Table:
         return block
 
     def vector(self, name: str, value: Any) -> Column:
-        """Return a value per row, given as an array, or as the name of a column.
-
-        Parameters
-        ----------
-        name : str
-            What messages call it, such as "sample_weight".
-        value : array, list or series of length n, or str
-        """
+        """Return a value per row, given as an array or as a column; messages call it `name`."""
         if isinstance(value, str):
             try:
                 return self.column(value)
@@ -217,12 +185,8 @@ class Table:
 
     def check_rows(self, name: str, value: Any) -> None:
         """Raise if a pandas object has another index than this table, so other rows."""
-        pandas = sys.modules.get("pandas")
-        both: Any = [getattr(each, "index", None) for each in (value, self.data)]
-        if pandas is None or not all(isinstance(each, pandas.Index) for each in both):
-            return
-        index, own = both
-        if not index.equals(own):
+        index, own = (getattr(each, "index", ()) for each in (value, self.data))
+        if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
                 f"{short(own.tolist())}: take .loc[{self.name}.index] of it to match rows by "
@@ -234,22 +198,14 @@ def _checked(data: Any, name: str) -> Any:
     """Return what has a shape and columns; a list of rows as an array."""
     kind = type(data).__name__
     if any(hasattr(data, method) for method in ("predict", "fit")) or callable(data):
-        raise ValueError(
-            f"{name}={kind} is a model or a function; expected a table of rows (the score comes "
-            "first: firm(model, X))"
-        )
+        raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
     if hasattr(data, "columns") or hasattr(data, "dtype"):
         return np.asarray(data) if isinstance(data, np.matrix) else data
     if not isinstance(data, list | tuple) and not hasattr(data, "__array__"):
         raise ValueError(
-            f"{name} must be a table with 2 axes (rows, columns) whose columns can be read: an "
-            f"array, a sparse matrix or a data frame, got {kind}"
+            f"{name} must be a table with 2 axes (an array, sparse matrix or frame), got {kind}"
         )
-    try:
-        array = np.asarray(as_numpy(data))
-    except ValueError as error:
-        raise ValueError(f"{name} must be a table, but its rows differ in length") from error
-    return np.array(data, dtype=object) if array.dtype.kind in "US" else array  # words and numbers
+    return as_array(name, as_numpy(data), "a table")
 
 
 def is_sparse(data: Any) -> bool:

@@ -1,0 +1,364 @@
+"""The feature f(x): any function of the inputs, used by the model or not (Section 2).
+
+Each builder returns a callable ``f(X) -> (n,)`` whose name labels it in tables and figures. Columns
+are given by name or position.
+
+>>> X = np.array([[1, 2, 2], [3, 4, 0]])
+>>> coordinate(1)(X), product(0, 1, 1)(X), linear([1, -1, 0])(X)
+(array([2., 4.]), array([ 4., 48.]), array([-1., -1.]))
+>>> threshold(0, 2)(X), literal(0, 3)(X), conjunction({0: 1, 1: 2})(X), xor(1, 2)(X)
+(array([0., 1.]), array([0., 1.]), array([1., 0.]), array([0., 1.]))
+"""
+
+import datetime
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from firmlib.tables.checks import check_array, check_number, check_option, is_integer, short
+from firmlib.tables.columns import Column, read
+from firmlib.tables.table import Table, is_sparse
+
+__all__ = [
+    "Group", "Pairs", "conjunction", "coordinate", "exclude", "linear", "literal", "product",
+    "threshold", "xor",
+]  # fmt: skip
+
+Place = int | str  # of a column
+_MOMENTS = (str, datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+class Feature:
+    """A function (table, *args) with a name, or (*args) if it is `ready`: values of these rows."""
+
+    def __init__(self, name: str, function: Callable, *args: Any, ready: bool = False) -> None:
+        self.name = self.__name__ = name
+        self.function, self.args, self.ready = function, args, ready
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return the value of every row of X."""
+        table = Table.of(X)
+        column = self.of(table)
+        return column.shown(column.dense(table.n))
+
+    def of(self, table: Table) -> Column:
+        """Return its values in the rows of a table."""
+        found = self.function(*self.args) if self.ready else self.function(table, *self.args)
+        return found if isinstance(found, Column) else Column(found)
+
+    def __repr__(self) -> str:
+        return f"<feature {self.name}>"
+
+
+def coordinate(j: Place) -> Feature:
+    """Return the feature f(x) = x_j."""
+    return Feature(_label(j), _column, j)
+
+
+def product(*js: Place) -> Feature:
+    """Return the feature f(x) = x_j x_k ..., an interaction of any order."""
+    if not js:
+        raise ValueError("product needs at least one column, got none")
+    return Feature("·".join(map(_label, js)), _multiplied, js)
+
+
+def threshold(j: Place, tau: Any) -> Feature:
+    """Return the feature f(x) = 1 where x_j > tau (number, date or level), else 0; or missing."""
+    if not isinstance(tau, _MOMENTS):
+        check_number("tau", tau)
+    return Feature(f"{_label(j)}>{_written(tau)}", _above, j, tau)
+
+
+def literal(j: Place, value: Any) -> Feature:
+    """Return the feature f(x) = 1 where x_j = value, else 0; the value None means missing."""
+    return conjunction({j: value})
+
+
+def conjunction(values: Mapping[Place, Any]) -> Feature:
+    """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0."""
+    if not isinstance(values, Mapping) or not values:
+        raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
+    for j, value in values.items():
+        if not isinstance(value, (bool, np.bool_, bytes, type(None), *_MOMENTS)):
+            check_number(f"value of column {j!r}", value)
+    name = " ∧ ".join(f"{_label(j)}={_written(value)}" for j, value in values.items())
+    return Feature(name, _all_hold, dict(values))
+
+
+def xor(j: Place, k: Place) -> Feature:
+    """Return the feature f(x) = 1 where x_j and x_k differ, else 0; missing where one is."""
+    return Feature(f"{_label(j)} ⊕ {_label(k)}", _differ, j, k)
+
+
+def linear(a: ArrayLike) -> Feature:
+    """Return the feature f(x) = a'x, a direction in input space."""
+    a = check_array("a", a, 1)
+    return Feature(f"a'x[{', '.join(f'{v:g}' for v in a[:4])}{', …' * (len(a) > 4)}]", _along, a)
+
+
+def _label(j: Place) -> str:
+    return j if isinstance(j, str) else f"x{j}"
+
+
+def _written(value: Any) -> str:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return f"{value:g}" if number else "missing" if value is None else str(value)
+
+
+def _column(table: Table, j: Place) -> Column:
+    return table.column(table.place(j))
+
+
+def _numbers(column: Column, j: Place, n: int) -> np.ndarray:
+    """Return the values of a column to calculate with; large integers as floats."""
+    if column.kind == "nominal":
+        raise ValueError(f"{j!r} is a category, whose levels are not numbers; use features.literal")
+    values, labels = column.dense(n), column.labels
+    if labels is None or labels.dtype.kind not in "iu":
+        return values
+    return np.append(labels.astype(float), np.nan)[np.nan_to_num(values, nan=-1).astype(int)]
+
+
+def _multiplied(table: Table, js: Sequence[Place]) -> np.ndarray:
+    return np.prod([_numbers(_column(table, j), j, table.n) for j in js], axis=0)
+
+
+def _above(table: Table, j: Place, tau: Any) -> np.ndarray:
+    column = _column(table, j)
+    _numbers(column, j, table.n)  # refuses a category
+    x, least = column.dense(table.n), column.number("tau", tau)
+    if np.isnan(least):
+        raise ValueError(f"tau={tau!r} is not a level of column {j!r}")
+    return np.where(np.isnan(x), np.nan, x > least)
+
+
+def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
+    hold = np.ones(table.n)
+    for j, value in values.items():
+        column = _column(table, j)
+        x = column.dense(table.n)
+        missing = np.isnan(x)
+        if value is None or missing.all():  # in a chunk without values, the kind is not known
+            hold *= missing & (value is None)
+            continue
+        number = column.number(f"value of column {j!r}", value)
+        if np.isnan(number) and table.whole:
+            levels = short(column.shown(np.unique(x[~missing])).tolist())
+            raise ValueError(f"value {value!r} is not a level of column {j!r}: {levels}")
+        hold *= x == number
+    return hold
+
+
+def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
+    x, y = (_numbers(_column(table, i), i, table.n) for i in (j, k))
+    return np.where(np.isnan(x) | np.isnan(y), np.nan, x != y)
+
+
+def _along(table: Table, a: np.ndarray) -> np.ndarray:
+    if table.width != len(a):
+        raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
+    if is_sparse(table.data):
+        return read("X @ a", table.data @ a, table.n).values
+    columns = (_numbers(table.column(j), name, table.n) for j, name in enumerate(table.names))
+    return sum((c * x for c, x in zip(a, columns, strict=True)), np.zeros(table.n))
+
+
+class Group:
+    """Several columns as one feature: ``firm(score, X, features={"size": ["radius", "area"]})``."""
+
+    def __init__(self, columns: Sequence[Place], name: str | None = None) -> None:
+        self.places = tuple(columns)
+        self.name = name or " + ".join(map(_label, columns))
+
+    def columns(self, table: Table) -> list[Column]:
+        """Return its columns of a `table`."""
+        return [table.column(j) for j in self.places]
+
+
+class exclude:
+    """All columns except these: ``firm(score, X, features=exclude("id"))``."""
+
+    def __init__(self, *columns: Place) -> None:
+        self.columns = columns
+
+
+class Pairs:
+    """All pairs of columns or features, given to `firm` as it is: ``features=Pairs("xor")``.
+
+    `kind` is "interaction", the part of E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains; or,
+    if all have two values, "conjunction", the four conjunctions of their values, or "xor", whether
+    just one of the two has its larger value. `columns` is what `firm` takes as features, such as a
+    list of names or of `threshold`; None means all columns.
+
+    >>> Pairs("xor").features([[0, 0, 0], [0, 1, 0], [1, 0, 1]])
+    [<feature x0 ⊕ x1>, <feature x0 ⊕ x2>, <feature x1 ⊕ x2>]
+    """
+
+    def __init__(self, kind: str, columns: Any = None) -> None:
+        check_option("kind", kind, ("interaction", "conjunction", "xor"))
+        self.kind, self.columns = kind, columns
+
+    def parts(self, X: Any) -> list[Feature]:
+        """Return what is paired of the table `X`, two different features or more."""
+        found = resolve(self.columns, Table.of(X))
+        names = check_names([part.name for part in found])
+        parts = [part for part in found if isinstance(part, Feature)]
+        if len(parts) < max(2, len(found)):
+            raise ValueError(f"columns={names} of Pairs must be two columns or more, and no group")
+        return parts
+
+    def features(self, X: Any) -> list[Feature]:
+        """Return the conjunctions or the xor of each pair in the rows of `X`."""
+        if self.kind == "interaction":
+            raise ValueError("kind='interaction' is not a function of the rows; give it to firm")
+        table = Table.of(X)
+        names, values, codes = zip(*(two_values(f, table) for f in self.parts(table)), strict=True)
+        own, pairs = Table(np.column_stack(codes)), list(combinations(enumerate(names), 2))
+        if self.kind == "xor":
+            return [
+                Feature(f"{f} ⊕ {g}", _differ, own, j, k, ready=True) for (j, f), (k, g) in pairs
+            ]
+        return [
+            Feature(f"{f}={u} ∧ {g}={v}", _all_hold, own, {j: a, k: b}, ready=True)
+            for (j, f), (k, g) in pairs
+            for a, u in enumerate(values[j])
+            for b, v in enumerate(values[k])
+        ]
+
+
+def two_values(feature: Feature, table: Table) -> tuple[str, list[str], np.ndarray]:
+    """Return a feature's name, its two values as words, and 0, 1 or nan for each row."""
+    column = feature.of(table)
+    x = column.dense(table.n)
+    seen = np.unique(x[~np.isnan(x)])
+    shown = column.shown(seen[:6]).tolist()
+    if not 0 < len(seen) <= 2:
+        cure = "literal" if column.kind == "nominal" else "threshold"
+        cure = f"features.{cure}({feature.name!r}, ...)"
+        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
+    return feature.name, list(map(_written, shown)), np.where(np.isnan(x), np.nan, x != seen[0])
+
+
+def resolve(features: Any, table: Table) -> list[Feature | Group]:
+    """Return what `firm` takes as features as functions of the table."""
+    found: list[Feature | Group]
+    if features is None or isinstance(features, exclude):
+        without = {table.place(j) for j in features.columns} if features else ()
+        left = [j for j in range(table.width) if j not in without]
+        found = [Feature(table.names[j], Table.column, j) for j in left]
+    elif isinstance(features, Mapping):
+        found = [_of_item(f, table, str(name)) for name, f in features.items()]
+    elif _is_place(features) or isinstance(features, Group) or callable(features):
+        found = [_of_item(features, table)]
+    elif _is_table(features):
+        values = Table(features, "features")
+        if values.n != table.n:
+            raise ValueError(f"features has {values.n} rows, but X has {table.n}")
+        table.check_rows("features", features)
+        names = values.names if values.is_frame else [f"f{j}" for j in range(values.width)]
+        found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(names)]
+    else:
+        _refuse_values(features, table)
+        found = [_of_item(f, table) for f in features]
+    if not found:
+        raise ValueError("features is empty; expected at least one")
+    return found
+
+
+def _is_place(j: Any) -> bool:
+    return isinstance(j, str) or is_integer(j)
+
+
+def _is_table(features: Any) -> bool:
+    if isinstance(features, list | tuple):  # of rows
+        return any(isinstance(f, list | tuple | np.ndarray) for f in features)
+    return len(getattr(features, "shape", ())) == 2
+
+
+def _refuse_values(features: Any, table: Table) -> None:
+    """Raise unless this is a sequence of columns and callables."""
+    known = isinstance(features, Sequence) or getattr(features, "ndim", 0) == 1
+    some = list(features) if known else []
+    if any(isinstance(f, bool | np.bool_) for f in some):
+        raise ValueError(
+            "features is a mask of truth values; expected columns: np.flatnonzero(mask)"
+        )
+    columns = list(filter(_is_place, some))
+    labels = len(some) == table.n and len(set(columns)) < len(columns)
+    numbers = hasattr(features, "dtype") and len(columns) < len(some)
+    if not known or labels or numbers:
+        raise ValueError(
+            f"features={short(some) if known else repr(features)} must be columns by name or "
+            "position, each once, callables, a dict or a table (n, m) of values. Labels y are not "
+            "a feature and not needed; ready values get a name: features={'name': values}"
+        )
+
+
+def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
+    """Return a column, a callable, a group or, under a name, values as a feature."""
+    if isinstance(f, Group):
+        return Group([table.place(j) for j in f.places], name or f.name)
+    if isinstance(f, Feature):
+        return Feature(name or f.name, f.function, *f.args, ready=f.ready)
+    if callable(f):
+        name = name or str(getattr(f, "__name__", repr(f)))
+        return Feature(name, _called, name, f)
+    if name is not None and not _is_place(f):
+        return _of_values(name, f, table)
+    place = table.place(f)
+    return Feature(name or table.names[place], Table.column, place)
+
+
+def _of_values(name: str, f: Any, table: Table) -> Feature | Group:
+    """Return the values of all rows, or a list of columns, as a feature."""
+    if isinstance(f, list | tuple):
+        places = set(filter(_is_place, f)) & {*table.names, *range(-table.width, table.width)}
+        if f and all(map(_is_place, f)) and (len(f) != table.n or len(places) == len(f)):
+            return _of_item(Group(f), table, name)
+        if len(f) != table.n:
+            raise ValueError(
+                f"feature {name!r}={short(f)} must be a group, a list of columns by name or "
+                f"position, or the values of all {table.n} rows"
+            )
+    table.check_rows(f"feature {name!r}", f)
+    return Feature(name, Column, *read(f"feature {name!r}", f, table.n), ready=True)
+
+
+def _called(table: Table, name: str, f: Callable) -> Column:
+    values = f(table.data)
+    if np.ndim(values) == 2 and np.shape(values)[1] == 1:
+        values = np.asarray(values)[:, 0]
+    return read(f"feature {name!r}", values, table.n)
+
+
+def check_given(given: Any, table: Table) -> tuple[str, ...]:
+    """Return the names of the columns that are given, one or more, all different."""
+    some = [given] if _is_place(given) else given
+    if not isinstance(some, Sequence | np.ndarray) or any(map(callable, some)):
+        raise ValueError(
+            f"given={given!r} must be columns of X by name or position; add a column to X for a "
+            "function of others"
+        )
+    names = [table.names[table.place(j)] for j in some]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"given={given!r} must be one or more columns of X, each once")
+    return tuple(names)
+
+
+def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return the features' names, or those to use instead, all different."""
+    if isinstance(feature_names, str):
+        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
+    if feature_names is not None and len(feature_names) != len(names):
+        raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
+    names = list(map(str, names if feature_names is None else feature_names))
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise ValueError(
+            f"feature names must differ, got {name!r} {count} times; expected a dict of features"
+        )
+    return names
