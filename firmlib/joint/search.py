@@ -59,12 +59,16 @@ def search(
     ----------
     score, X
         As for `firmlib.firm`; at least 200 rows.
-    order, n : int, default 2, 10
-        The largest number of conditions in a rule; how many rules to return, if so many matter.
+    order : int, default 2
+        The largest number of conditions in a rule.
+    n : int, default 10
+        How many rules to return, if so many matter.
     columns : list of columns, default None
         The columns that conditions use; all by default.
-    cuts, min_rows : int, default 9, 20
-        Thresholds per column; rows of the searched half in which a rule must hold, and must fail.
+    cuts : int, default 9
+        Thresholds per column.
+    min_rows : int, default 20
+        Rows of the searched half in which a rule must hold, and must fail.
     distinct : float, default 0.8
         Rules whose indicator correlates more than this with that of a better one are left out. Of
         rules with the same columns and directions, only the one with the best thresholds is kept.
