@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from firmlib.tables.checks import check_integer, check_memory
 from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background

@@ -9,7 +9,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
-from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 from firmlib.strings._sweep import expected_score
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background
