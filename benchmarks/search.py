@@ -11,11 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-<<<<<<< HEAD
 from threadpoolctl import threadpool_limits
-=======
-from firmlib._conjunctions import Conjunctions
->>>>>>> 9699d4ada1fd57638061b045df91bc629f028237
 from timing import Row, cpu_seconds, show, timed
 
 from firmlib import firm
