@@ -127,15 +127,16 @@ def scan(
         if is_sparse(table.data) and not (n_bins or table.categorical or rows.unit is not None):
             left = _sparse(found, table, rows, each)
     waiting: list[tuple[int, Column, np.ndarray]] = []
+    n, together = rows.n, _together(rows.n)
     for i in left:
         column = features[i].of(table).take(rows.keep)
         if missing == "raise":
             check_present(f"feature {features[i].name!r}", column.values)
-        sums = new_sums(column, rows.n, population=rows.population and not n_bins, slope=slope)
-        values = column.dense(rows.n)
+        sums = new_sums(column, n, population=rows.population and not n_bins, slope=slope)
+        values = column.dense(n)
         if sums is None:
             waiting.append((i, column, values))
-            if (len(waiting) + 1) * rows.n > _VALUES or len(waiting) >= _together(rows.n):
+            if (len(waiting) + 1) * n > _VALUES or len(waiting) >= together:
                 _numbers(found, waiting, rows, each, n_bins)
             continue
         sums.add(values if slope else column._replace(values=values, rows=None), each, rows.fold)

@@ -138,6 +138,7 @@ def spread(
         scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base, finest)
+    noise[2] *= not units  # what units share moves all means alike, so V hardly moves
     without = -left_out(one, centre, whole, units) * c.sum(axis=0)
     for k, bins in enumerate(size):
         some = np.flatnonzero(c[k])
