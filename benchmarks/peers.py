@@ -1,8 +1,8 @@
-"""CPU seconds of FIRM and of its peers on one task: python benchmarks/peers.py [--rows N].
+"""How fast is FIRM beside its peers? python benchmarks/peers.py [--rows N]
 
-One thread, one run, 20 correlated features. Where a peer would take too long it gets fewer rows
-or features, which are named; nothing but SALib's delta is scaled up. SHAP and SAGE would need more
-rows and orders than here for a stable answer.
+One thread, one run, 20 correlated features. Where a peer would take too long it gets fewer rows or
+features, which are named; only SALib's delta is scaled up. SHAP and SAGE would need more rows and
+orders than here for a stable answer.
 """
 
 import argparse
@@ -10,7 +10,6 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import openturns as ot
@@ -25,23 +24,15 @@ from threadpoolctl import threadpool_limits
 from timing import Row, cpu_seconds, show
 
 import firmlib
-from firmlib import _fast
 from firmlib.scores import as_score
 
 ONE_PASS = "one pass of predictions"
 FEATURES = 20
-LOADED = "FIRM, compiled loops loaded"
 SUBSET = 1000  # rows of the brute partial dependence and of SHAP for boosted trees
 Run = tuple[str, Callable[[], Any], int]
 
 
-def with_loops(call: Callable[[], Any]) -> Any:
-    """A call as in a process that has seen millions of values: compiled loops are loaded."""
-    with mock.patch.object(_fast, "LEAST", 0):
-        return call()
-
-
-def machines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
+def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "boosting", HistGradientBoostingClassifier(random_state=0).fit(X, y)
     yield "forest of 100", RandomForestClassifier(random_state=0, n_jobs=1).fit(X, y)
     yield "RBF-SVC", SVC(random_state=0).fit(X[:2000], y[:2000])  # training is not the subject
@@ -55,7 +46,6 @@ def contestants(name: str, model: Any, X: np.ndarray, y: np.ndarray) -> Iterator
 
     yield ONE_PASS, lambda: score(X), 5
     yield "FIRM", lambda: firmlib.firm(model, X), 5
-    yield LOADED, lambda: with_loops(lambda: firmlib.firm(model, X)), 5
     yield "permutation, 5 repeats", lambda: permutation_importance(model, X, y, random_state=0), 1
 
     def dependence(method: str, rows: int) -> None:
@@ -98,16 +88,15 @@ def rows(n: int = 10_000) -> Iterator[Row]:
     ot.TBB.Disable()
     X, y = make_classification(n, FEATURES, n_informative=8, n_redundant=8, random_state=0)
     with threadpool_limits(1):
-        for name, model in machines(X, y):
+        for name, model in models(X, y):
             seconds = {}
             for what, call, repeat in contestants(name, model, X, y):
                 seconds[what] = spent = cpu_seconds(call, repeat)
                 if what == ONE_PASS:
-                    yield Row(f"{name}: {what}, {n:,} × {FEATURES}", spent)
-                elif what in ("FIRM", LOADED):
-                    yield Row(
-                        f"{name}: {what}", spent, ratio=spent / seconds[ONE_PASS], to="a pass"
-                    )
+                    yield Row(f"{name}: {what}, {n} × {FEATURES}", spent)
+                elif what == "FIRM":
+                    ratio = spent / seconds[ONE_PASS]
+                    yield Row(f"{name}: FIRM", spent, ratio=ratio, to="a pass")
                 else:
                     yield Row(f"{name}: {what}", spent, ratio=spent / seconds["FIRM"])
             if name == "boosting":

@@ -1,20 +1,22 @@
-"""How fast is the exact search? python benchmarks/search.py; with pysubgroup, if installed.
+"""How fast are very many features measured? python benchmarks/search.py [--tiny]
 
-10 000 rows of 30 columns, all conjunctions of up to three conditions: the ten best by the same
-quality function, Q, with the same bound on what a refinement can reach, for pysubgroup's two
-algorithms. Then more thresholds and rows, and the interactions of all pairs of 50 columns of 10^5
-rows, firmlib alone.
+All conjunctions of up to three conditions on 10 000 rows of 30 columns: the ten best by the same
+quality function, Q, with the same bound on what a refinement can reach, for the two algorithms of
+pysubgroup, if installed. Then the search with more thresholds and rows, all xors of 1000 bits, and
+all interactions of 50 columns, firmlib only.
 """
 
+import argparse
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from firmlib._conjunctions import Conjunctions
+from threadpoolctl import threadpool_limits
 from timing import Row, cpu_seconds, show, timed
 
 from firmlib import firm
 from firmlib.features import Pairs
+from firmlib.joint.rules import Rules
 
 N, COLUMNS, ORDER, BEST, MIN_ROWS = 10_000, 30, 3, 10, 20
 
@@ -31,9 +33,9 @@ def problem(n: int, cuts: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ours(holds: np.ndarray, r: np.ndarray, order: int) -> list[float]:
-    found = Conjunctions(holds, r, np.ones(len(r)), MIN_ROWS)
-    best = [found.importance(rule) for rule in found.best(order, 4 * BEST)]
-    return sorted((Q for Q in best if Q > 0), reverse=True)[:BEST]
+    each = np.arange(holds.shape[1])  # all thresholds of a column may be among the best
+    rules = Rules(holds, each, r, np.ones(len(r)), MIN_ROWS)
+    return [Q for rule in rules.best(order, 4 * BEST) if (Q := rules.importance(rule)) > 0][:BEST]
 
 
 def theirs(ps, algorithm, holds: np.ndarray, r: np.ndarray) -> list[float]:
@@ -65,32 +67,38 @@ def theirs(ps, algorithm, holds: np.ndarray, r: np.ndarray) -> list[float]:
     return [float(Q) for Q, _ in algorithm.execute(task).to_descriptions()]
 
 
-def rows() -> Iterator[Row]:
-    holds, r = problem(N, 2)
-    m = holds.shape[1]
-    many = m + m * (m - 1) // 2 + m * (m - 1) * (m - 2) // 6
-    best = ours(holds, r, ORDER)
-    seconds = cpu_seconds(lambda: ours(holds, r, ORDER), repeat=3)
-    yield Row(f"{many:,} conjunctions of up to 3, {N:,} × {COLUMNS}, 2 thresholds", seconds)
+def pysubgroup(holds: np.ndarray, r: np.ndarray) -> Iterator[tuple[str, list[float], float]]:
     try:
         import pysubgroup as ps
     except ImportError:
-        ps = None
-    for name in ("DFS", "Apriori") if ps else ():
-        algorithm = (
-            ps.DFS(ps.BitSetRepresentation) if name == "DFS" else ps.Apriori(use_numba=False)
-        )
-        found, other = timed(theirs, ps, algorithm, holds, r)
+        return
+    yield "DFS", *timed(theirs, ps, ps.DFS(ps.BitSetRepresentation), holds, r)
+    yield "Apriori", *timed(theirs, ps, ps.Apriori(use_numba=False), holds, r)
+
+
+def rows(tiny: bool = False) -> Iterator[Row]:
+    part = 10 if tiny else 1
+    holds, r = problem(N // part, 2)
+    best, seconds = ours(holds, r, ORDER), cpu_seconds(lambda: ours(holds, r, ORDER), 3)
+    yield Row(f"conjunctions of up to 3, {len(r)} × {COLUMNS}, 2 thresholds", seconds)
+    for name, found, other in () if tiny else pysubgroup(holds, r):
         np.testing.assert_allclose(found, best)
         yield Row(f"the same by pysubgroup, {name}", other, ratio=other / seconds)
     for n, order in ((10_000, 2), (5_000, 3), (100_000, 2)):
-        what = f"conjunctions of up to {order}, {n:,} × {COLUMNS}, 9 thresholds"
-        yield Row(what, timed(ours, *problem(n, 9), order)[1])
-    X = np.random.default_rng(0).normal(size=(100_000, 50))
-    result, seconds = timed(firm, X[:, 0] * X[:, 1] + X[:, 2], X, Pairs("interaction"))
+        what = f"conjunctions of up to {order}, {n // part} × {COLUMNS}, 9 thresholds"
+        yield Row(what, timed(ours, *problem(n // part, 9), order)[1])
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (1000, 1000 // part))
+    spent = timed(firm, rng.standard_normal(1000), bits, Pairs("xor"))[1]
+    yield Row(f"xors of all pairs of {1000 // part} bits, 1000 rows", spent)
+    X = rng.normal(size=(100_000 // part, 50 // part))
+    result, spent = timed(firm, X[:, 0] * X[:, 1] + X[:, 2], X, Pairs("interaction"))
     assert result.to_frame().index[0] == "x0 × x1"
-    yield Row("interactions of 1225 pairs, 100,000 rows", seconds)
+    yield Row(f"interactions of all pairs of {X.shape[1]} columns, {len(X)} rows", spent)
 
 
 if __name__ == "__main__":
-    show(rows())
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tiny", action="store_true", help="small sizes, to try the script")
+    with threadpool_limits(1):
+        show(rows(parser.parse_args().tiny))

@@ -1,8 +1,8 @@
-"""Rows a second and memory of StreamingFirm: python benchmarks/streaming.py [--rows 100000000].
+"""Does memory stay the same while files are read? python benchmarks/streaming.py [--rows 100000000]
 
-A memory map and a Parquet file, made here chunk by chunk in a temporary folder (--folder), are
-read once. Each reading has a process of its own, whose peak of memory is that of the reading (for
-that, Linux is needed); a tenth of the rows comes before all of them, to compare.
+A memory map and a Parquet file, made here chunk by chunk in a temporary folder (--folder), are read
+once. Each reading has a process of its own, whose peak of memory is that of the reading (for that,
+Linux is needed); a tenth of the rows comes before all of them, to compare.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,122 +20,81 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from timing import Row, cpu_seconds, show
-from tqdm import tqdm
+from timing import Row, show
 
-from firmlib import StreamingFirm, firm
+from firmlib import StreamingFirm
 
-FEATURES = 20
-CHUNK = 50_000
-WEIGHTS = np.linspace(2, 0, FEATURES, dtype=np.float32)
-
-Rows = tuple[np.ndarray, np.ndarray]
+D, CHUNK = 20, 50_000
+WEIGHTS = np.linspace(2, 0, D, dtype=np.float32)
 
 
-def made(rows: int) -> Iterator[Rows]:
-    """Features in float32, the last two with few levels, and a score of 18 of them."""
+def made(rows: int) -> Iterator[np.ndarray]:
+    """Rows of float32, the last two columns with few levels."""
     rng = np.random.default_rng(0)
-    for start in tqdm(range(0, rows, CHUNK), "making", unit="chunk", leave=False):
-        F = rng.standard_normal((min(CHUNK, rows - start), FEATURES), dtype=np.float32)
-        F[:, -2:] = np.floor(F[:, -2:])
-        yield F, F @ WEIGHTS
-
-
-def write_map(rows: int, folder: Path) -> None:
-    shapes = {"F": (rows, FEATURES), "s": (rows,)}
-    files = {name: open(folder / f"{name}.npy", "wb") for name in shapes}  # noqa: SIM115
-    for name, file in files.items():
-        header = {"descr": "<f4", "fortran_order": False, "shape": shapes[name]}
-        np.lib.format.write_array_header_1_0(file, header)
-    for F, s in made(rows):
-        F.tofile(files["F"])
-        s.tofile(files["s"])
-    for file in files.values():
-        file.close()
-
-
-def read_map(folder: Path, rows: int) -> Iterator[Rows]:
-    maps = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Fs"]
     for start in range(0, rows, CHUNK):
-        F, s = (each[start : min(start + CHUNK, rows)] for each in maps)
-        yield F, s
-        for each in maps:  # or the pages read before would count as memory in use
-            each._mmap.madvise(mmap.MADV_DONTNEED)
+        F = rng.standard_normal((min(CHUNK, rows - start), D), dtype=np.float32)
+        F[:, -2:] = np.floor(F[:, -2:])
+        yield F
 
 
-def write_parquet(rows: int, folder: Path) -> None:
-    names = [*(f"x{j}" for j in range(FEATURES)), "s"]
-    schema = pa.schema([(name, pa.float32()) for name in names])
-    with pq.ParquetWriter(folder / "rows.parquet", schema) as file:
-        for F, s in made(rows):
-            file.write_table(pa.table([*F.T.copy(), s], schema=schema))
+def write(path: Path, rows: int) -> None:
+    """Write a memory map or a Parquet file."""
+    if path.suffix == ".npy":
+        with open(path, "wb") as file:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (rows, D)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for F in made(rows):
+                F.tofile(file)
+        return
+    schema = pa.schema([(f"x{j}", pa.float32()) for j in range(D)])
+    with pq.ParquetWriter(path, schema) as file:
+        for F in made(rows):
+            file.write_table(pa.table(list(F.T.copy()), schema=schema))
 
 
-def read_parquet(folder: Path, rows: int) -> Iterator[Rows]:
-    with pq.ParquetFile(folder / "rows.parquet") as file:
-        for group in range(min(file.num_row_groups, -(-rows // CHUNK))):
-            frame = file.read_row_group(group).to_pandas()
-            yield frame.drop(columns="s"), frame["s"]
+def chunks(path: Path) -> Iterator[np.ndarray]:
+    """The rows of a memory map, whose pages are given back: they would count as memory in use."""
+    F = np.load(path, mmap_mode="r")
+    for start in range(0, len(F), CHUNK):
+        yield F[start : start + CHUNK]
+        F._mmap.madvise(mmap.MADV_DONTNEED)
+
+
+def score(X) -> np.ndarray:
+    return np.asarray(X, dtype=np.float32) @ WEIGHTS
 
 
 def memory(what: str) -> float:
-    """MiB in use now (VmRSS), or at most so far (VmHWM)."""
+    """MB in use now (VmRSS), or at most so far (VmHWM)."""
     status = Path("/proc/self/status").read_text()
-    return int(re.search(rf"{what}:\s+(\d+)", status)[1]) / 1024
+    return int(re.search(rf"{what}:\s+(\d+)", status)[1]) * 1024 / 1e6
 
 
-def run(read: Callable, folder: Path, rows: int) -> tuple[float, float, float, list[float]]:
-    """Seconds on the clock and of CPU, MiB beyond what was there before, importances."""
+def read(path: Path) -> tuple[float, float, float, np.ndarray]:
+    """Seconds on the clock and of CPU, MB beyond what was there before, importances."""
     before, clock, cpu = memory("VmRSS"), time.perf_counter(), time.process_time()
-    stream = StreamingFirm()
-    for F, s in tqdm(read(folder, rows), read.__name__, -(-rows // CHUNK), False, unit="chunk"):
-        stream.partial_fit(F, s)
+    stream = StreamingFirm().fit(chunks(path) if path.suffix == ".npy" else str(path), score)
     importances = stream.result().importances
     clock, cpu = time.perf_counter() - clock, time.process_time() - cpu
-    return clock, cpu, memory("VmHWM") - before, importances.tolist()
-
-
-def compare(write: Callable, read: Callable, rows: int, folder: Path) -> Iterator[Row]:
-    write(rows, folder)
-    for n in (rows // 10, rows):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-            clock, cpu, peak, importances = fresh.submit(run, read, folder, n).result()
-        np.testing.assert_allclose(importances[:18], WEIGHTS[:18], atol=25 / np.sqrt(n))
-        what = f"{read.__name__[5:]}, {n:,} × {FEATURES}"
-        yield Row(what, clock, "s on the clock")
-        yield Row(f"{what}: processor", cpu)
-        yield Row(f"{what}: memory beyond the start", peak, "MiB")
-
-
-def in_memory(rows: int = 10**6) -> Row:
-    """CPU seconds of rows in chunks, without a disk, beside those of the same rows at once."""
-    F, s = map(np.concatenate, zip(*made(rows), strict=True))
-
-    def stream() -> None:
-        stream = StreamingFirm()
-        for i in range(0, rows, CHUNK):
-            stream.partial_fit(F[i : i + CHUNK], s[i : i + CHUNK])
-        stream.result()
-
-    batch, chunks = (cpu_seconds(call, 2) for call in (lambda: firm(s, F), stream))
-    what = f"in memory, {rows:,} × {FEATURES}, in chunks"
-    return Row(what, chunks, ratio=chunks / batch, to="firm at once")
+    return clock, cpu, memory("VmHWM") - before, importances
 
 
 def rows(n: int = 10**7, n_parquet: int = 2 * 10**6, in_folder: str | None = None) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(dir=in_folder) as name:
-        need = 4 * (FEATURES + 1) * max(n, n_parquet) / 2**30
-        free = shutil.disk_usage(name).free / 2**30
+    with tempfile.TemporaryDirectory(dir=in_folder) as folder:
+        need, free = 4 * D * 1.1 * max(n, n_parquet) / 1e9, shutil.disk_usage(folder).free / 1e9
         if need > 0.9 * free:
-            sys.exit(
-                f"--rows {n} needs {need:.1f} GiB in {Path(name).parent}, "
-                f"but {free:.1f} GiB are free; take fewer rows or another --folder"
-            )
-        yield in_memory()
-        yield from compare(write_map, read_map, n, Path(name))
-        for path in Path(name).iterdir():
+            sys.exit(f"{need:.0f} GB are needed in {folder}, but {free:.0f} are free; see --folder")
+        for name, size in (("npy", n // 10), ("npy", n), ("parquet", n_parquet)):
+            path = Path(folder, f"rows.{name}")
+            write(path, size)
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+                clock, cpu, peak, importances = fresh.submit(read, path).result()
             path.unlink()
-        yield from compare(write_parquet, read_parquet, n_parquet, Path(name))
+            np.testing.assert_allclose(importances[:18], WEIGHTS[:18], atol=25 / np.sqrt(size))
+            what = f"{'memory map' if name == 'npy' else 'Parquet'}, {size:.0e} × {D}"
+            yield Row(what, clock, "s on the clock")
+            yield Row(f"{what}: processor", cpu)
+            yield Row(f"{what}: memory beyond the start", peak, "MB")
 
 
 if __name__ == "__main__":

@@ -6,26 +6,37 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """What was measured, and how many times as much as something else in the same run."""
+    """What was measured, how many times as much as something else in the same run, the target.
+
+    The target is the most that the ratio should be or, without a ratio, the value.
+    """
 
     name: str
     value: float
     unit: str = "CPU s"
     ratio: float | None = None
     to: str = "firmlib"
+    target: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether more was needed than the target allows."""
+        reached = self.value if self.ratio is None else self.ratio
+        return self.target is not None and reached > self.target
 
     @property
     def beside(self) -> str:
-        """The ratio in words; what is faster than firmlib stands out."""
-        if self.ratio is None:
-            return ""
-        text = f"{number(self.ratio)} × {self.to}"
-        return f"**{text}**" if self.to == "firmlib" and self.ratio < 1 else text
+        """The ratio and the target in words; bold where a peer is faster or a target is missed."""
+        text = "" if self.ratio is None else f"{number(self.ratio)} × {self.to}"
+        if self.target is not None:
+            text = f"{text} (target: {number(self.target)})".strip()
+        faster = self.ratio is not None and self.to == "firmlib" and self.ratio < 1
+        return f"**{text}**" if faster or self.missed else text
 
 
 def number(x: float) -> str:
     """Three digits, or all before the point."""
-    return f"{x:.3g}" if abs(x) < 1000 else f"{x:,.0f}"
+    return f"{x:.3g}" if abs(x) < 1000 else f"{x:,.0f}".replace(",", " ")
 
 
 def cpu_seconds(call: Callable[[], object], repeat: int = 5) -> float:

@@ -129,7 +129,7 @@ MUTANTS = [
     ("15_discovery", "together = adds_up + 0.7", "together = adds_up + 0.4"),
     ("15_discovery", "weights, cov, given=[0])[1:]", "weights, cov)[1:]"),
     ("16_how_sure", "three, groups=tumour", "three, groups=None"),
-    ("16_how_sure", "weight_type=kind", 'weight_type="sampling"'),
+    ("16_how_sure", "np.repeat(scores, people), np.repeat(noise, people, axis=0)", "scores, noise"),
     ("14_any_sequence_model", "== [2, 0]) & (X", "== [2, 0]) | (X"),
     ("14_any_sequence_model", "10 * (1 - p**2)", "10 * (1 - p)"),
     ("14_any_sequence_model", '"G|NNAAG": ("GNNAAG", 29)', '"G|NNAAG": ("GGTAAG", 29)'),

@@ -47,6 +47,21 @@ def test_a_table_says_where_a_peer_wins(run, row):
     assert "Faster" not in run.table([row("half a copy", 1.0, ratio=0.5, to="copy")])
 
 
+def test_a_table_says_which_targets_are_missed(run, row):
+    rows = [
+        row("sorted", 1.0, ratio=0.3, to="np.sort", target=0.2),
+        row("small", 4.0, "CPU ms", target=5),
+        row("large", 1500.0, "MB", target=120),
+    ]
+    assert run.table(rows).splitlines()[2:] == [
+        "| sorted | 1 CPU s | **0.3 × np.sort (target: 0.2)** |",
+        "| small | 4 CPU ms | (target: 5) |",
+        "| large | 1 500 MB | **(target: 120)** |",
+        "",
+        "Target missed: sorted; large.",
+    ]
+
+
 def test_a_table_takes_the_place_of_the_last_one(run, row):
     readme = "a\n<!-- poim -->\nold\n\nFaster: none\n<!-- end -->\nb\n"
     results = {"poim": {"rows": [row("new", 1.0)._asdict()]}}

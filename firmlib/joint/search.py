@@ -203,7 +203,15 @@ def _text(column: Column, t: float) -> str:
 class SearchResult(FirmResult):
     """Rules found by `search`: a `FirmResult` from rows that the search has not seen.
 
-    `searched` is Q of each rule where it was found; `covered` the share of rows in which it holds.
+    `searched` is Q of each rule where it was found, too large as the best of many; `covered` is the
+    share of all rows in which it holds. The rest is as in `FirmResult`.
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> firmlib.search(X[:, 0] > 0, X, order=1, n=1).covered.round(1)
+    array([0.5])
     """
 
     searched: np.ndarray

@@ -148,8 +148,10 @@ def plot_logo(
 
     Parameters
     ----------
-    weights, background
-        As in `letter_contributions`; the title names a uniform background.
+    weights
+        As in `letter_contributions`.
+    background : Background, optional
+        Uniform by default, which the title says.
     motif : str, or `Motif` of `top_motifs`
     position : int, optional
         By default the position of a `Motif`, or the mean over all positions.

@@ -1,0 +1,124 @@
+"""Does firmlib reach its targets of speed? python benchmarks/targets.py [--tiny]
+
+All in one run, on one thread, with errors and intervals. --tiny takes a hundredth of the rows and
+a tenth of the columns, to try the script.
+"""
+
+import argparse
+import resource
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.inspection import permutation_importance
+from threadpoolctl import threadpool_limits
+from timing import Row, cpu_seconds, show
+
+from firmlib import StreamingFirm, firm
+from firmlib.scores import as_score
+
+D, CHUNK = 20, 50_000
+MEGABYTE = 10**6 if sys.platform == "darwin" else 10**6 / 1024  # in units of ru_maxrss
+
+
+def table(n: int, d: int = D, dtype: type = float) -> tuple[np.ndarray, np.ndarray]:
+    """Normal columns by rows, and a score of the first with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d), dtype=dtype)
+    return X, X[:, 0] + rng.standard_normal(n)
+
+
+def long_tables(n: int) -> Iterator[Row]:
+    """10^6 rows, against a sort; other columns against normal ones."""
+    X, s = table(n)
+    ours, sort = cpu_seconds(lambda: firm(s, X)), cpu_seconds(lambda: np.sort(X, axis=0), 2)
+    yield Row(f"np.sort(X, axis=0), {n:.0e} × {D}", sort)
+    what = f"{n:.0e} × {D} by rows"
+    yield Row(what, ours, ratio=ours / sort, to="np.sort", target=0.20)
+    missing = np.random.default_rng(1).random(X.shape) < 0.3
+    other = {
+        "exp 2x": lambda: np.exp(2 * X),
+        "Cauchy": lambda: np.random.default_rng(2).standard_cauchy(X.shape),
+        "rounded to 0.1": lambda: X.round(1),
+        "rounded to 0.001": lambda: X.round(3),
+        "zeros and exp 3x": lambda: np.where(X < 0.5, 0.0, np.exp(3 * X)),
+        "30 % missing": lambda: np.where(missing, np.nan, X),
+    }
+    for name, make in other.items():
+        F = make()
+        spent = cpu_seconds(lambda F=F: firm(s, F), 3)
+        yield Row(f"{what}, {name}", spent, ratio=spent / ours, to="normal", target=1.5)
+
+
+def boosted_trees(n: int) -> Iterator[Row]:
+    """A model's ranking against one pass of its predictions, and against permutation."""
+    X, y = make_classification(n, D, n_informative=8, n_redundant=8, random_state=0)
+    model = HistGradientBoostingClassifier(random_state=0).fit(X, y)
+    ours, one = cpu_seconds(lambda: firm(model, X), 7), cpu_seconds(lambda: as_score(model, X), 7)
+    permuted = cpu_seconds(lambda: permutation_importance(model, X, y, random_state=0), 1)
+    what = f"{n:.0e} × {D}, boosted trees"
+    yield Row(what, ours, ratio=ours / one, to="a pass of predictions", target=1.5)
+    yield Row(what, ours, ratio=ours / permuted, to="permutation, 5 repeats", target=1 / 60)
+
+
+def small_and_wide(d: int) -> Iterator[Row]:
+    X, s = table(300)
+    spent = 1000 * cpu_seconds(lambda: firm(s, X), 20)
+    yield Row(f"300 × {D}", spent, "CPU ms", target=5)
+    X, s = table(200, d)
+    yield Row(f"200 × {d:.0e}", cpu_seconds(lambda: firm(s, X), 3), target=2.5)
+    rng = np.random.default_rng(0)
+    Z = sparse.random_array((10_000, d), density=0.005, rng=rng, format="csr")
+    s = rng.standard_normal(10_000)
+    spent = cpu_seconds(lambda: firm(s, Z), 3)
+    yield Row(f"1e+04 × {d:.0e}, sparse, 0.5 % stored", spent, target=1)
+
+
+def stream(n: int) -> Iterator[Row]:
+    """The rows of one table in chunks, ten times."""
+    X, s = table(n // 10, dtype=np.float32)
+
+    def run() -> None:
+        sums = StreamingFirm()
+        for start in list(range(0, len(X), CHUNK)) * 10:
+            sums.partial_fit(X[start : start + CHUNK], s[start : start + CHUNK])
+        sums.result()
+
+    yield Row(f"stream of {n:.0e} × {D} float32", cpu_seconds(run, 2), target=3 * n / 10**7)
+
+
+def peak() -> float:
+    """MB that this process had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MEGABYTE
+
+
+def memory(n: int) -> float:
+    """MB at most beyond the table and its scores; in a process of its own."""
+    firm(*reversed(table(10_000)))  # what is imported on the way is there before
+    X, s = table(n)
+    before = peak()
+    firm(s, X)
+    return peak() - before
+
+
+def rows(tiny: bool = False) -> Iterator[Row]:
+    n, d = (10**4, 2000) if tiny else (10**6, 20_000)
+    with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
+        beyond = fresh.submit(memory, n).result()
+    with threadpool_limits(1):
+        yield from long_tables(n)
+        yield from boosted_trees(1000 if tiny else 10_000)
+        yield from small_and_wide(d)
+        yield from stream(10 * n)
+    yield Row(f"memory beyond a table of {n:.0e} × {D}", beyond, "MB", target=120)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tiny", action="store_true", help="small sizes, to try the script")
+    show(rows(parser.parse_args().tiny))
