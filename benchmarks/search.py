@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from firmlib.joint.rules import Rules
 from threadpoolctl import threadpool_limits
 from timing import Row, cpu_seconds, show, timed
 
 from firmlib import firm
 from firmlib.features import Pairs
-from firmlib.joint.rules import Rules
 
 N, COLUMNS, ORDER, BEST, MIN_ROWS = 10_000, 30, 3, 10, 20
 

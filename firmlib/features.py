@@ -11,7 +11,6 @@ are given by name or position.
 """
 
 import datetime
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -19,7 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_number, check_option, is_integer, short
+from firmlib.tables.checks import (
+    check_array,
+    check_names,
+    check_number,
+    check_option,
+    is_integer,
+    short,
+)
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -347,18 +353,3 @@ def check_given(given: Any, table: Table) -> tuple[str, ...]:
     if not names or len(set(names)) < len(names):
         raise ValueError(f"given={given!r} must be one or more columns of X, each once")
     return tuple(names)
-
-
-def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return the features' names, or those to use instead, all different."""
-    if isinstance(feature_names, str):
-        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
-    if feature_names is not None and len(feature_names) != len(names):
-        raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
-    names = list(map(str, names if feature_names is None else feature_names))
-    [(name, count)] = Counter(names).most_common(1)
-    if count > 1:
-        raise ValueError(
-            f"feature names must differ, got {name!r} {count} times; expected a dict of features"
-        )
-    return names

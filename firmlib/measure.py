@@ -19,7 +19,6 @@ from firmlib.features import (
     Pairs,
     Place,
     check_given,
-    check_names,
     exclude,
     resolve,
 )
@@ -29,6 +28,7 @@ from firmlib.tables.checks import (
     check_confidence_level,
     check_integer,
     check_n_bins,
+    check_names,
     check_option,
 )
 from firmlib.tables.sources import is_source

@@ -10,16 +10,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib import chunked
+from firmlib import _chunked as chunked
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import Scan
 from firmlib.estimation.sums import total_variance
 from firmlib.estimation.tally import Bins, Tally
-from firmlib.features import Group, Pairs, Place, check_names, resolve
+from firmlib.features import Group, Pairs, Place, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
-from firmlib.tables.checks import check_integer
+from firmlib.tables.checks import check_integer, check_names
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table

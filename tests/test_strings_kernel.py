@@ -6,11 +6,11 @@ from conftest import kernel_by_definition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmlib import _checks
 from firmlib.strings import kernel
 from firmlib.strings.alphabet import encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator
+from firmlib.tables import checks as _checks
 
 both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
 

@@ -167,7 +167,7 @@ def test_firm_scale_is_the_measure_on_indicators(name):
         varies = varies[rng.permutation(len(varies))[:25]]
         indicators = windows(X, k)[:, varies[:, 0]] == varies[:, 1]
         result = firm(w.score(X), X, indicators.astype(float), rows="population", sample_weight=p)
-        np.testing.assert_allclose(Q[*varies.T], result.importances, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(Q[*varies.T], result.signed, rtol=1e-9, atol=1e-12)
 
 
 def test_certain_and_impossible_words_are_not_important():

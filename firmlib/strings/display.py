@@ -148,14 +148,14 @@ def plot_logo(
 
     Parameters
     ----------
-    weights
-        As in `letter_contributions`.
-    background : Background, optional
-        Uniform by default, which the title says.
+    weights : PositionalWeights
+        As for `top_motifs`.
     motif : str, or `Motif` of `top_motifs`
-    position : int, optional
+    position : int, default None
         By default the position of a `Motif`, or the mean over all positions.
-    ax : Axes, optional
+    background : Background, default None
+        Uniform by default, which the title says.
+    ax : Axes, default None
 
     Examples
     --------

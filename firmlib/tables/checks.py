@@ -1,5 +1,6 @@
 """Checks of input; every message names the argument, the value and what was expected."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -161,3 +162,18 @@ def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
             f"{name} of shape {shape} would take {size / 2**30:.1f} GiB, "
             f"more than the {MEMORY_LIMIT / 2**30:.0f} GiB allowed"
         )
+
+
+def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return the features' names, or those to use instead, all different."""
+    if isinstance(feature_names, str):
+        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
+    if feature_names is not None and len(feature_names) != len(names):
+        raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
+    names = list(map(str, names if feature_names is None else feature_names))
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise ValueError(
+            f"feature names must differ, got {name!r} {count} times; expected a dict of features"
+        )
+    return names
