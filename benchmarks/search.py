@@ -11,23 +11,28 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from firmlib.joint.rules import Rules
 from threadpoolctl import threadpool_limits
 from timing import Row, cpu_seconds, show, timed
 
-from firmlib import firm
+from firmlib import firm, search
 from firmlib.features import Pairs
+from firmlib.joint.search import Rules
 
 N, COLUMNS, ORDER, BEST, MIN_ROWS = 10_000, 30, 3, 10, 20
 
 
-def problem(n: int, cuts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Conditions above and not above quantiles, and scores that a rule of three drives in part."""
+def table(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and scores that a rule of three drives in part."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, COLUMNS))
     rule = (X[:, 0] > 0.4) & (X[:, 1] < 0) & (X[:, 2] > -0.4)
-    s = 1.0 * rule + 0.3 * X[:, 3] * X[:, 4] + 0.3 * rng.normal(size=n)
-    taus = np.quantile(X, np.arange(1, cuts + 1) / (cuts + 1), axis=0).T
+    return X, 1.0 * rule + 0.3 * X[:, 3] * X[:, 4] + 0.3 * rng.normal(size=n)
+
+
+def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Conditions above and not above two quantiles of each column, and centred scores."""
+    X, s = table(n)
+    taus = np.quantile(X, [1 / 3, 2 / 3], axis=0).T
     above = [f > tau for f, some in zip(X.T, taus, strict=True) for tau in some]
     return np.column_stack([part for f in above for part in (f, ~f)]), s - s.mean()
 
@@ -78,15 +83,16 @@ def pysubgroup(holds: np.ndarray, r: np.ndarray) -> Iterator[tuple[str, list[flo
 
 def rows(tiny: bool = False) -> Iterator[Row]:
     part = 10 if tiny else 1
-    holds, r = problem(N // part, 2)
+    holds, r = problem(N // part)
     best, seconds = ours(holds, r, ORDER), cpu_seconds(lambda: ours(holds, r, ORDER), 3)
     yield Row(f"conjunctions of up to 3, {len(r)} × {COLUMNS}, 2 thresholds", seconds)
     for name, found, other in () if tiny else pysubgroup(holds, r):
         np.testing.assert_allclose(found, best)
         yield Row(f"the same by pysubgroup, {name}", other, ratio=other / seconds)
-    for n, order in ((10_000, 2), (5_000, 3), (100_000, 2)):
-        what = f"conjunctions of up to {order}, {n // part} × {COLUMNS}, 9 thresholds"
-        yield Row(what, timed(ours, *problem(n // part, 9), order)[1])
+    for n, order in ((10_000, 2), (100_000, 2), (1000, 3)):
+        X, s = table(max(n // part, 300))
+        what = f"search(s, X, order={order}), {len(X)} × {COLUMNS}, 9 thresholds"
+        yield Row(what, timed(search, s, X, order=order)[1])
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (1000, 1000 // part))
     spent = timed(firm, rng.standard_normal(1000), bits, Pairs("xor"))[1]
