@@ -258,7 +258,7 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         found = [Feature(table.names[j], Table.column, j) for j in left]
     elif isinstance(features, Mapping):
         found = [_of_item(f, table, str(name)) for name, f in features.items()]
-    elif _is_place(features) or isinstance(features, Group) or callable(features):
+    elif is_place(features) or isinstance(features, Group) or callable(features):
         found = [_of_item(features, table)]
     elif _is_table(features):
         values = Table(features, "features")
@@ -275,7 +275,8 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
     return found
 
 
-def _is_place(j: Any) -> bool:
+def is_place(j: Any) -> bool:
+    """Return whether this may be the name or position of a column."""
     return isinstance(j, str) or is_integer(j)
 
 
@@ -293,7 +294,7 @@ def _refuse_values(features: Any, table: Table) -> None:
         raise ValueError(
             "features is a mask of truth values; expected columns: np.flatnonzero(mask)"
         )
-    columns = list(filter(_is_place, some))
+    columns = list(filter(is_place, some))
     labels = len(some) == table.n and len(set(columns)) < len(columns)
     numbers = hasattr(features, "dtype") and len(columns) < len(some)
     if not known or labels or numbers:
@@ -313,7 +314,7 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     if callable(f):
         name = name or str(getattr(f, "__name__", repr(f)))
         return Feature(name, _called, name, f)
-    if name is not None and not _is_place(f):
+    if name is not None and not is_place(f):
         return _of_values(name, f, table)
     place = table.place(f)
     return Feature(name or table.names[place], Table.column, place)
@@ -322,8 +323,8 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
 def _of_values(name: str, f: Any, table: Table) -> Feature | Group:
     """Return the values of all rows, or a list of columns, as a feature."""
     if isinstance(f, list | tuple):
-        places = set(filter(_is_place, f)) & {*table.names, *range(-table.width, table.width)}
-        if f and all(map(_is_place, f)) and (len(f) != table.n or len(places) == len(f)):
+        places = set(filter(is_place, f)) & {*table.names, *range(-table.width, table.width)}
+        if f and all(map(is_place, f)) and (len(f) != table.n or len(places) == len(f)):
             return _of_item(Group(f), table, name)
         if len(f) != table.n:
             raise ValueError(
@@ -339,17 +340,3 @@ def _called(table: Table, name: str, f: Callable) -> Column:
     if np.ndim(values) == 2 and np.shape(values)[1] == 1:
         values = np.asarray(values)[:, 0]
     return read(f"feature {name!r}", values, table.n)
-
-
-def check_given(given: Any, table: Table) -> tuple[str, ...]:
-    """Return the names of the columns that are given, one or more, all different."""
-    some = [given] if _is_place(given) else given
-    if not isinstance(some, Sequence | np.ndarray) or any(map(callable, some)):
-        raise ValueError(
-            f"given={given!r} must be columns of X by name or position; add a column to X for a "
-            "function of others"
-        )
-    names = [table.names[table.place(j)] for j in some]
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"given={given!r} must be one or more columns of X, each once")
-    return tuple(names)

@@ -18,8 +18,8 @@ from firmlib.features import (
     Group,
     Pairs,
     Place,
-    check_given,
     exclude,
+    is_place,
     resolve,
 )
 from firmlib.result import FirmResult
@@ -241,6 +241,20 @@ def _of_pairs(
     return result_of(
         estimate, sources, names, sample, response, (), confidence_level, unexplained=unexplained
     )
+
+
+def check_given(given: Any, table: Table) -> tuple[str, ...]:
+    """Return the names of the columns that are given, one or more, all different."""
+    some = [given] if is_place(given) else given
+    if not isinstance(some, Sequence | np.ndarray) or any(map(callable, some)):
+        raise ValueError(
+            f"given={given!r} must be columns of X by name or position; add a column to X for a "
+            "function of others"
+        )
+    names = [table.names[table.place(j)] for j in some]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"given={given!r} must be one or more columns of X, each once")
+    return tuple(names)
 
 
 def conditional_expected_score(

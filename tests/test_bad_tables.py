@@ -12,7 +12,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import SVC, OneClassSVM
 
 from firmlib import features
-from firmlib.features import check_given, resolve
+from firmlib.features import resolve
+from firmlib.measure import check_given
 from firmlib.scores import as_score, class_scores
 from firmlib.tables import Table, read
 from firmlib.tables.checks import check_memory, check_n_bins, check_names, check_option

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from firmlib import features
+from firmlib import features, measure
 from firmlib.features import resolve
 from firmlib.tables import Table
 
@@ -66,7 +66,7 @@ ASKED = {
     "entry of a group": {"a": [0, 1]},
     "exclude": features.exclude(0),
     "pairs": features.Pairs("xor", [0, 1]).features,
-    "given": partial(features.check_given, 0),
+    "given": partial(measure.check_given, 0),
     "categorical": lambda table: table.with_categorical([0]),
 }
 

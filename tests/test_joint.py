@@ -107,7 +107,7 @@ def test_dropped_rows_of_levels_are_rows_left_out(rows):
         whole = firm(s, X, sample_weight=3 * w, missing="drop", rows=rows, **asked)
         part = firm(s[there], X[there], sample_weight=w[there], rows=rows, **asked)
         assert_allclose(whole.variance, part.variance)
-        with pytest.raises(ValueError, match="feature .*missing"):
+        with pytest.raises(ValueError, match=r"feature .*missing"):
             firm(s, X, missing="raise", **asked)
 
 

@@ -56,9 +56,10 @@ def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, halves: bool = 
     """
     if not F.shape[1] or not r.any():
         return np.array([r] * (1 + halves))
-    knots = [k for k in KNOTS if k * width <= rows.n / 4] or [4]
-    products = 5 * width * (width + 1) <= min(rows.n, MOST_PRODUCTS)
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
+    size = int(unit.max()) + 1
+    knots = [k for k in KNOTS if k * width <= size / 4] or [4]
+    products = 5 * width * (width + 1) <= min(size, MOST_PRODUCTS)
     part, half = rows.fold % PARTS, rows.fold // PARTS % 2 == 0
     left, sd = [], r.std()  # trees round to single precision
     for used in [np.ones(rows.n, bool), half][: 1 + halves]:
