@@ -219,7 +219,7 @@ class Background:
         return type(self)(initial, transition, self.alphabet)
 
     def tilt(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Initial and transition of Pr(x) prod_j `factors`[j, x_j] / Z, and log Z.
+        """Initial and transition of Pr(x) prod_j factors[j, x_j] / Z, and log Z.
 
         By messages from the end, beta_j(c) = sum_b Pr(b | c) factors_{j+D}(b) beta_{j+1}(c[1:] b).
         What cannot be reached keeps its transitions.
