@@ -96,7 +96,7 @@ few = settings(max_examples=12)
 
 
 def same(a, b, factor=1.0, errors=1.0, V=1e-9, direction=1, standardized=True):
-    """Check that two results are the same but for rounding, if score b is multiplied by `factor`.
+    """Check that two results are the same up to rounding, if score b is multiplied by `factor`.
 
     errors : by which factor errors may differ; if that is not 1, tests and intervals may, too.
     V : by how much V may differ, of the largest V, or "error": by the standard error of Q.
@@ -121,7 +121,7 @@ def same(a, b, factor=1.0, errors=1.0, V=1e-9, direction=1, standardized=True):
     close(ratio, np.ones(len(ratio)), 1e-6)
     close(a.pvalues, b.pvalues, 1e-5, 1e-12)
     unit = np.nanmax(np.append(b.ci_high * factor, 0)) ** 2
-    for end in ("ci_low", "ci_high"):  # roots of what may be 0 but for rounding
+    for end in ("ci_low", "ci_high"):  # roots of what may be 0 up to rounding
         close(getattr(a, end) ** 2, (getattr(b, end) * factor) ** 2, 1e-5, 1e-7 * unit)
 
 

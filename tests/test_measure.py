@@ -267,4 +267,4 @@ def test_constants_have_importance_exactly_zero(rng, n, value):
         for result in flat:
             assert not result.importances.any()
             assert not result.standardized.any()
-            assert np.abs(result.variance).max() < 1e-15  # but for rounding
+            assert np.abs(result.variance).max() < 1e-15  # up to rounding
