@@ -3,7 +3,7 @@
 BIN := .venv/bin
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 # Begin with these, so that no core is left alone at the end.
-LONGEST := 07 11 17 18 09 08 13 02 14 12 04
+LONGEST := 08 15 01 09 10 12 03 16 11 05
 PYTHONS := 3.13 3.12 3.11
 version = "%d.%d" % __import__("sys").version_info[:2]
 supported = -c 'exit($(version) not in "$(PYTHONS)".split())' 2> /dev/null
@@ -73,12 +73,12 @@ test-strange: $(READY)  ## odd surroundings: folder names, failing set-ups; says
 
 test-other: $(READY)  ## the library's tests and three notebooks: for another PYTHON=/path/to/it
 	$(PYTEST)
-	@$(BIN)/python -m tests.cpus --as-is 03 05 12
+	@$(BIN)/python -m tests.cpus --as-is 04 06 11
 
 test-lowest: $(READY)  ## test the library with the lowest versions that pyproject.toml declares
 	@$(BIN)/python -m tests.lowest
 
-test-cpus: $(READY)  ## the notebooks as five other CPUs would compute them (some: ONLY="05 06")
+test-cpus: $(READY)  ## the notebooks as five other CPUs would compute them (some: ONLY="06 07")
 	@$(BIN)/python -m tests.cpus $(ONLY)
 
 test-kill: $(READY)  ## kill a sweep at 25 random moments; nothing may be lost or run twice
@@ -87,7 +87,7 @@ test-kill: $(READY)  ## kill a sweep at 25 random moments; nothing may be lost o
 test-slurm: $(READY)  ## a sweep on a Slurm of two nodes, one of which dies (needs Debian's slurm and munge)
 	@$(BIN)/python -m tests.slurm
 
-mutants: $(READY)  ## change the library, then the notebooks; each change must be noticed (some: ONLY="07 08")
+mutants: $(READY)  ## change the library, then the notebooks; each change must be noticed (some: ONLY="08 09")
 	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_core
 	@$(BIN)/python -m tests.mutants $(ONLY)
 

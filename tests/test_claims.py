@@ -102,7 +102,7 @@ def test_summary_overview_and_page_show_the_findings():
     assert claims.tally(ledger) == "3 claims: 1 confirmed, 1 not reproduced, 1 open"
     overview = claims.overview(ledger).splitlines()
     assert overview[2] == "| section | ✔ confirmed | ✘ not reproduced | … open |"
-    assert overview[4].startswith("| 2.3 | [✔](notebooks/03_binary.ipynb#2.3-variance) | [✘](")
+    assert overview[4].startswith("| 2.3 | [✔](notebooks/04_binary.ipynb#2.3-variance) | [✘](")
     assert [row[:16] for row in overview[9:]] == ["| ✘ [`2.3-slope`", "| … `1.2-poim` |"]
     page = claims.page(ledger, [{"place": "2.1", "printed": "q", "meant": "Q"}])
     assert "- found: a < b\n- fails: as printed\n- figures: gap 0.5\n" in page

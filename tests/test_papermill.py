@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from workflow import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-GATTACA = str(ROOT / "notebooks" / "07_gattaca.ipynb")
+GATTACA = str(ROOT / "notebooks" / "08_gattaca.ipynb")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

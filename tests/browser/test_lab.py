@@ -15,7 +15,7 @@ import pytest
 from workflow import ROOT
 from workflow.compare import compare
 
-NAME = "05_boolean_svm.ipynb"
+NAME = "06_boolean_svm.ipynb"
 
 
 @pytest.fixture

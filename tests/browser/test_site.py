@@ -32,7 +32,7 @@ CLOSE_UPS = [
     "explorer",
     "api",
     "benchmarks/index",
-    "notebooks/07_gattaca",
+    "notebooks/08_gattaca",
 ]
 
 
@@ -104,7 +104,7 @@ def test_dark_mode_is_dark(name, server, open_page, screenshot):
 
 
 def test_a_figure_has_no_frame_in_the_dark_and_says_what_it_is(server, open_page):
-    page = open_page(f"{server}/notebooks/07_gattaca.html", scheme="dark")
+    page = open_page(f"{server}/notebooks/08_gattaca.html", scheme="dark")
     figure = page.locator("figure").first
     figure.scroll_into_view_if_needed()
     assert len(figure.locator("img").get_attribute("alt")) > 40
@@ -117,7 +117,7 @@ def test_a_figure_has_no_frame_in_the_dark_and_says_what_it_is(server, open_page
 
 
 def test_cells_fold_and_copy(server, open_page):
-    page = open_page(f"{server}/notebooks/03_binary.html")
+    page = open_page(f"{server}/notebooks/04_binary.html")
     folded = page.locator("details.hide.above-input")
     assert folded.count() > 5
     assert not folded.first.locator("pre").is_visible()
@@ -130,7 +130,7 @@ def test_cells_fold_and_copy(server, open_page):
 
 
 def test_tables_are_aligned(server, open_page):
-    page = open_page(f"{server}/notebooks/06_gaussian_svm.html")
+    page = open_page(f"{server}/notebooks/07_gaussian_svm.html")
     number, name = (
         page.locator("table.dataframe td").first,
         page.locator("table.dataframe tbody th").first,
@@ -209,7 +209,7 @@ def test_search_finds_a_notebook_and_a_function(scheme, server, open_page):
     page.wait_for_selector("#search-results li a")
     page.wait_for_timeout(500)
     links = page.locator("#search-results li a").all()
-    assert any("07_gattaca" in link.get_attribute("href") for link in links)
+    assert any("08_gattaca" in link.get_attribute("href") for link in links)
     page = open_page(f"{site}/search.html?q=motif_importance")
     page.wait_for_selector("#search-results li a[href*='api.html']")
 
