@@ -1,8 +1,9 @@
 """How fast are very many features measured? python benchmarks/search.py [--tiny]
 
 All conjunctions of up to three conditions on 10 000 rows of 30 columns: the ten best by the same
-quality function, Q, for firmlib and for the two algorithms of pysubgroup, if installed. Then the search with more thresholds and rows, all xors of 1000 bits, and
-all interactions of 50 columns, firmlib only.
+quality function, Q, for firmlib and for the two algorithms of pysubgroup, if installed. Then the
+search with more thresholds and rows, all xors of 1000 bits, and all interactions of 50 columns,
+firmlib only.
 """
 
 import argparse

@@ -251,17 +251,16 @@ class Half:
                 later = np.arange(m) > some.max(axis=1, initial=-1)[:, None]
                 enough = later & (rows > self.min_rows - 0.5)
                 Q = np.where(enough & (rows < n - self.min_rows + 0.5), _Q(P, S), 0)
-                i, j = np.nonzero(worst < Q)
-                for value, i, j in zip(Q[i, j].tolist(), i.tolist(), j.tolist(), strict=True):
+                for i, j in np.argwhere(worst < Q).tolist():
                     rule = (*some[i].tolist(), j)
                     key = tuple(sorted(families[list(rule)]))
-                    kept[key] = max(kept.get(key, (0.0, ())), (value, rule))
+                    kept[key] = max(kept.get(key, (0.0, ())), (float(Q[i, j]), rule))
                 if len(kept) > size:
                     kept = dict(sorted(kept.items(), key=lambda item: -item[1][0])[:size])
                     worst = min(kept.values())[0]
                 if depth < order:
-                    i, j = np.nonzero(enough)
-                    grown.append(np.column_stack([some[i], j]))
+                    which, added = np.nonzero(enough)
+                    grown.append(np.column_stack([some[which], added]))
             sets = np.concatenate(grown) if grown else sets
         rules = sorted(rule for _, rule in kept.values())
         return sorted(rules, key=lambda rule: (-round(self.importance(rule), 9), len(rule)))
@@ -270,17 +269,19 @@ class Half:
         """Return up to n rules that beat their parts, without those that nearly coincide.
 
         A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
-        standard error, sqrt((1 - Q^2) / n).
+        standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
         """
         kept: list[Rule] = []
         indicators = np.zeros((0, len(self.r)))
         for rule in rules:
-            A, Q = self.holds[list(rule)].all(axis=0), self.importance(rule)
+            A = self.holds[list(rule)].all(axis=0)
             P = self.p @ A
-            z = (A - P) * np.sqrt(self.p / (P * (1 - P)))
+            noise = sum(np.cov(self.r[B], aweights=self.p[B], ddof=0) / B.sum() for B in (A, ~A))
             parts = combinations(rule, len(rule) - 1) if len(rule) > 1 else ()
-            least = max(map(self.importance, parts), default=0) + np.sqrt((1 - Q * Q) / len(A))
-            if Q > least and np.abs(indicators @ z).max(initial=0) <= distinct * (1 - 1e-9):
+            least = max(map(self.importance, parts), default=0.0) + np.sqrt(P * (1 - P) * noise)
+            z = (A - P) * np.sqrt(self.p / (P * (1 - P)))
+            alike = np.abs(indicators @ z).max(initial=0)
+            if self.importance(rule) > least and alike <= distinct * (1 - 1e-9):
                 kept.append(rule)
                 indicators = np.vstack([indicators, z])
             if len(kept) == n:
