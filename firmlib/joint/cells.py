@@ -32,12 +32,9 @@ def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
     c is 1 for the cells and -1 for each coarser partition, a matrix (cells, bins) of 0 and 1. All
     rows as one bin have the c that makes the sum 0.
     """
-    size, units, zero = sums.shape[-1], rows.unit is not None, np.zeros((1, 1))
-    ways = [(1, np.eye(size)), *((-1, way) for way in coarse)]
-    ways += [(len(coarse) - 1, np.ones((size, 1)))] if len(coarse) != 1 else []
+    units, zero = rows.unit is not None, np.zeros((1, 1))
     V, without = np.zeros(1), np.zeros((rows.G, 1))
-    for c, way in ways:
-        part = sums if c == 1 and way.shape[1] == size else sums @ way
+    for c, part in [(1, sums), *((c, sums @ way) for c, way in _coarser(coarse))]:
         bins = Bins.of(pooled(part, zero, units))
         if rows.population:
             V += c * (bins.p * bins.m**2).sum()
@@ -50,19 +47,28 @@ def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
     rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
     least = 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)
     noise = np.array([rest, jackknifed - rest, least])
-    return Estimate.of_folds(V, without, weight / weight.sum(), noise, _test(cells, ways))
+    pvalue = test_contrast(rows, sums, *coarse)
+    return Estimate.of_folds(V, without, weight / weight.sum(), noise, pvalue)
 
 
-def _test(cells: Bins, ways: list[tuple[int, np.ndarray]]) -> np.ndarray:
+def _coarser(coarse: tuple[np.ndarray, ...]) -> list[tuple[int, np.ndarray]]:
+    """Return the coarser partitions with their c, all rows as one bin last."""
+    return [(-1, way) for way in coarse] + [(len(coarse) - 1, np.ones((len(coarse[0]), 1)))]
+
+
+def test_contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> np.ndarray:
     """Return the p-value of V = 0: F = signal / noise, after Brown and Forsythe (1974).
 
     A bin of a coarser partition has the noise of the cells in it.
     """
-    p, m, e, n = cells.p[0], cells.m[0], np.maximum(cells.e[0], 0), cells.n[0]
-    c = np.concatenate([np.full(way.shape[1], c) for c, way in ways])
-    P, S, N = np.array([p, p * m, p**2 * e]) @ np.hstack([way for _, way in ways])
-    P = np.maximum(P, TINY)
-    signal, noise, between = c @ (S**2 / P), c @ (N / P), c @ (N / P) ** 2
+    p, m, e, n = (a[0] for a in Bins.of(pooled(sums, np.zeros((1, 1)), rows.unit is not None))[:4])
+    e = np.maximum(e, 0)
+    cells = np.array([p, p * m, p**2 * e])
+    signal = noise = between = 0.0
+    for c, (P, S, N) in [(1, cells), *((c, cells @ way) for c, way in _coarser(coarse))]:
+        P = np.maximum(P, TINY)
+        signal, noise = signal + c * (S**2 / P).sum(), noise + c * (N / P).sum()
+        between += c * ((N / P) ** 2).sum()
     if signal <= TINY or noise <= 1e-15 * signal:  # no signal, or no noise
         return np.array([float(signal <= TINY)])
     within = ((p * e) ** 2 / np.maximum(n - 1, 1)).sum()

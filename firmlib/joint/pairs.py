@@ -23,14 +23,15 @@ from firmlib.estimation.sums import parts as added
 from firmlib.estimation.variance import cauchy, merged, spread
 from firmlib.features import Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive
-from firmlib.joint.cells import contrast, nothing, sum_up
+from firmlib.joint.cells import contrast, nothing, sum_up, test_contrast
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
+from firmlib.tables.progress import progress
 from firmlib.tables.table import Table
 
 _MOST_PAIRS = 20_000
 _FINEST = 5  # 2**5 bins of a column
-_BYTES = 2**26  # of sums that are looked at together
+_BYTES = 2**23  # of sums that are looked at together
 
 
 def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], Unexplained | None]:
@@ -71,7 +72,7 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
     folds = [np.flatnonzero(rows.fold == g) for g in range(rows.G)]
     total = np.array([terms[:, g].sum(axis=1) for g in folds]).T[:, :, None, None]
     step, found = max(1, _BYTES // (8 * len(terms) * rows.G * 4 * d)), []
-    for start in range(0, d - 1, step):
+    for start in progress(range(0, d - 1, step), "pairs"):
         stop = min(start + step, d - 1)
         left, right = B[2 * start : 2 * stop], B[2 * start :]
         both = np.array([[(left[:, g] * a[g]) @ right[:, g].T for g in folds] for a in terms])
@@ -96,7 +97,7 @@ def interactions(rows: Rows, columns: Sequence[Column]) -> tuple[Estimate, Unexp
     Q = 2 ** (_FINEST if rows.population else int(np.clip(np.log2(rows.n) / 3 + 0.5, 2, _FINEST)))
     axes = [(_slots(column, rows.w, Q), column.kind == "nominal") for column in columns]
     found = []
-    for (a, *nominal), (b, *other) in combinations(axes, 2):
+    for (a, *nominal), (b, *other) in progress(list(combinations(axes, 2)), "interactions"):
         sums = sum_up(rows, e, a * (Q + 1) + b, (Q + 1) ** 2).reshape(-1, rows.G, Q + 1, Q + 1)
         one = _pair(rows, sums, *nominal, *other) if np.ptp(a) and np.ptp(b) else nothing(rows)
         found.append(one)
@@ -127,25 +128,26 @@ def _pair(rows: Rows, sums: np.ndarray, *nominal: bool) -> Estimate:
     far as it stands out, and a third of that for a smooth effect within bins. The test combines all
     scales but the finest. Levels of `nominal` columns are not merged.
     """
-    scales, Q = [_cells(rows, sums)], sums.shape[-1] - 1
-    if rows.population:
-        return scales[0]
-    while Q > 2 and not all(nominal):
+    scales, Q = [_partitions(sums)], sums.shape[-1] - 1
+    while Q > 2 and not all(nominal) and not rows.population:
         Q //= 2
         for fixed in nominal[::-1]:
             sums = (sums if fixed else merged(sums, Q)).swapaxes(2, 3)
-        scales.append(_cells(rows, sums))
-    fine, base = scales[0], scales[min(1, len(scales) - 1)]
+        scales.append(_partitions(sums))
+    fine, *others = scales
+    if not others:
+        return contrast(rows, *fine)
+    fine, base = contrast(rows, *fine), contrast(rows, *others[0])
     step, psi = fine.V - base.V, fine.psi - base.psi
     error = np.sqrt((psi**2).sum(axis=0))
     gate = 4 / 3 * np.clip(step / np.where(error > 0, error, np.inf) - 1, 0, 1)
     noise = base.noise + np.outer([1, 0, 0], (gate * step / 4) ** 2)
-    pvalue = cauchy(np.array([one.pvalue for one in scales[1:] or scales]))
-    return Estimate(base.V + gate * step, noise, pvalue, base.psi + gate * psi)
+    tests = [base.pvalue, *(test_contrast(rows, *scale) for scale in others[1:])]
+    return Estimate(base.V + gate * step, noise, cauchy(np.array(tests)), base.psi + gate * psi)
 
 
-def _cells(rows: Rows, sums: np.ndarray) -> Estimate:
-    """Measure what cells (3 or 5, G, bins, bins) show beyond their rows and columns."""
+def _partitions(sums: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return cells (3 or 5, G, bins, bins) in a row, and the partitions by row and by column."""
     down, across = sums.shape[2:]
     by_row, by_column = np.eye(down).repeat(across, axis=0), np.tile(np.eye(across), (down, 1))
-    return contrast(rows, sums.reshape(-1, rows.G, 1, down * across), by_row, by_column)
+    return sums.reshape(*sums.shape[:2], 1, down * across), by_row, by_column
