@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy import special
 
@@ -11,6 +9,20 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import parts, tally
 from firmlib.estimation.variance import TINY, Bins, left_out, pooled
+
+_ZERO = np.zeros((1, 1))  # scores are centred
+
+
+def known(rows: Rows, V: float = 0.0) -> Estimate:
+    """Return the estimate of a feature that explains nothing or, in a population, V."""
+    pvalue = np.full(1, np.nan if rows.population else 1.0)
+    return Estimate(np.array([V]), np.zeros((3, 1)), pvalue, np.zeros((rows.G, 1)))
+
+
+def explained(rows: Rows, r: np.ndarray, cell: np.ndarray) -> float:
+    """Return sum p m^2 over the cells of a population with centred scores r."""
+    W, S = np.bincount(cell, rows.w), np.bincount(cell, rows.w * r)
+    return float((S**2 / np.maximum(W, TINY)).sum() / W.sum())
 
 
 def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
@@ -20,30 +32,19 @@ def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray
     return sums[:, :, None]
 
 
-def nothing(rows: Rows) -> Estimate:
-    """Return the estimate of a feature that explains nothing."""
-    pvalue = np.full(1, np.nan if rows.population else 1.0)
-    return Estimate(np.zeros(1), np.zeros((3, 1)), pvalue, np.zeros((rows.G, 1)))
-
-
 def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
     """Return V = sum_k c_k sum_b T_b over partitions k and bins b, with T = p (m^2 - e).
 
     c is 1 for the cells and -1 for each coarser partition, a matrix (cells, bins) of 0 and 1. All
     rows as one bin have the c that makes the sum 0.
     """
-    units, zero = rows.unit is not None, np.zeros((1, 1))
+    units = rows.unit is not None
     V, without = np.zeros(1), np.zeros((rows.G, 1))
     for c, part in [(1, sums), *((c, sums @ way) for c, way in _coarser(coarse))]:
-        bins = Bins.of(pooled(part, zero, units))
-        if rows.population:
-            V += c * (bins.p * bins.m**2).sum()
-        else:
-            V += c * bins.T.sum()
-            without += c * left_out(part, zero, bins, units)
-    if rows.population:
-        return replace(nothing(rows), V=V)
-    cells, weight = Bins.of(pooled(sums, zero, units)), sums[0].sum(axis=-1)
+        bins = Bins.of(pooled(part, _ZERO, units))
+        V += c * bins.T.sum()
+        without += c * left_out(part, _ZERO, bins, units)
+    cells, weight = Bins.of(pooled(sums, _ZERO, units)), sums[0].sum(axis=-1)
     rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
     least = 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)
     noise = np.array([rest, jackknifed - rest, least])
@@ -61,7 +62,7 @@ def test_contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> np.ndarr
 
     A bin of a coarser partition has the noise of the cells in it.
     """
-    p, m, e, n = (a[0] for a in Bins.of(pooled(sums, np.zeros((1, 1)), rows.unit is not None))[:4])
+    p, m, e, n = (a[0] for a in Bins.of(pooled(sums, _ZERO, rows.unit is not None))[:4])
     e = np.maximum(e, 0)
     cells = np.array([p, p * m, p**2 * e])
     signal = noise = between = 0.0

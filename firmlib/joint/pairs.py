@@ -23,7 +23,7 @@ from firmlib.estimation.sums import parts as added
 from firmlib.estimation.variance import cauchy, merged, spread
 from firmlib.features import Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive
-from firmlib.joint.cells import contrast, nothing, sum_up, test_contrast
+from firmlib.joint.cells import contrast, explained, known, sum_up, test_contrast
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
 from firmlib.tables.progress import progress
@@ -98,18 +98,24 @@ def interactions(rows: Rows, columns: Sequence[Column]) -> tuple[Estimate, Unexp
     axes = [(_slots(column, rows.w, Q), column.kind == "nominal") for column in columns]
     found = []
     for (a, *nominal), (b, *other) in progress(list(combinations(axes, 2)), "interactions"):
-        sums = sum_up(rows, e, a * (Q + 1) + b, (Q + 1) ** 2).reshape(-1, rows.G, Q + 1, Q + 1)
-        one = _pair(rows, sums, *nominal, *other) if np.ptp(a) and np.ptp(b) else nothing(rows)
-        found.append(one)
+        cell = a * (Q + 1) + b
+        if not np.ptp(a) or not np.ptp(b):
+            found.append(known(rows))
+        elif rows.population:
+            both, *each = (explained(rows, e, which) for which in (cell, a, b))
+            found.append(known(rows, both - sum(each)))
+        else:
+            sums = sum_up(rows, e, cell, (Q + 1) ** 2).reshape(-1, rows.G, Q + 1, Q + 1)
+            found.append(_pair(rows, sums, *nominal, *other))
     return Estimate.concatenate(found), unexplained
 
 
 def _slots(column: Column, w: np.ndarray, Q: int) -> np.ndarray:
     """Return which of Q slots each row is in: by level or by rank; slot Q has missing values."""
     f, slot = column.dense(len(w)), np.full(len(w), Q)
-    known = ~np.isnan(f)
-    levels, index = np.unique(f[known], return_inverse=True)
-    weight = np.bincount(index, w[known])
+    here = ~np.isnan(f)
+    levels, index = np.unique(f[here], return_inverse=True)
+    weight = np.bincount(index, w[here])
     if column.kind == "nominal":
         place = np.minimum(np.argsort(np.argsort(-weight, kind="stable")), Q - 1)
     elif len(levels) <= Q:
@@ -117,7 +123,7 @@ def _slots(column: Column, w: np.ndarray, Q: int) -> np.ndarray:
     else:
         share = (np.cumsum(weight) - weight / 2) / weight.sum()
         place = ranks(Q).searchsorted(share, side="right") - 1
-    slot[known] = place[index]
+    slot[here] = place[index]
     return slot
 
 
@@ -129,7 +135,7 @@ def _pair(rows: Rows, sums: np.ndarray, *nominal: bool) -> Estimate:
     scales but the finest. Levels of `nominal` columns are not merged.
     """
     scales, Q = [_partitions(sums)], sums.shape[-1] - 1
-    while Q > 2 and not all(nominal) and not rows.population:
+    while Q > 2 and not all(nominal):
         Q //= 2
         for fixed in nominal[::-1]:
             sums = (sums if fixed else merged(sums, Q)).swapaxes(2, 3)
