@@ -109,8 +109,8 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
 	$(WORKFLOW) site
 
-build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
-	@mkdir -p build && $(BIN)/python site/export.py $@
+build/explorer.js: docs/site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
+	@mkdir -p build && $(BIN)/python docs/site/export.py $@
 
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
 	$(BIN)/python -m pytest -q tests/browser

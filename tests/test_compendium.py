@@ -17,7 +17,8 @@ import firmlib
 from firmlib.compendium import claims
 from tests.mutants import MUTANTS, changed
 from workflow import ROOT
-from workflow.accept import with_overview
+from workflow import ledger as pages
+from workflow.accept import PICTURE, example, filled
 from workflow.compare import compare
 from workflow.environment import environment
 from workflow.run import tidy
@@ -101,12 +102,20 @@ def test_ledger_lists_all_claims_and_none_is_open_whose_notebook_exists():
 
 def test_readme_shows_the_ledger():
     readme = (ROOT / "README.md").read_text()
-    assert with_overview(readme, LEDGER) == readme
+    assert filled(readme, "claims", pages.strip(LEDGER)) == readme
 
 
-def test_claims_md_shows_the_ledger_and_the_misprints():
+def test_readme_shows_what_its_example_prints_and_draws(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    printed, drawn = example(readme)
+    assert filled(readme, "output", printed) == readme
+    (tmp_path / PICTURE.name).write_bytes(drawn)
+    assert compare(tmp_path / PICTURE.name, PICTURE) == []
+
+
+def test_the_page_of_claims_shows_the_ledger_and_the_misprints():
     misprints = json.loads((ROOT / "data" / "misprints.json").read_text())
-    assert claims.page(LEDGER, misprints) == (ROOT / "CLAIMS.md").read_text()
+    assert pages.page(LEDGER, misprints) == (ROOT / "docs" / "claims.md").read_text()
 
 
 def test_what_nbval_just_made_is_what_is_committed():
@@ -175,10 +184,8 @@ def code_in(page):
 @pytest.mark.filterwarnings("ignore:.*rows are few:UserWarning")
 def test_code_in_the_guide_runs_as_pasted(monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = code_in("GUIDE.md")
+    blocks = code_in("docs/guide.md")
     assert len(blocks) >= 6
-    assert code_in("README.md") == blocks[:1]  # so that is run as well
-    assert blocks[0].count("\n") <= 10
     namespace = {}
     for block in blocks:
         exec(block, namespace)
@@ -188,7 +195,7 @@ def test_code_in_the_guide_runs_as_pasted(monkeypatch, capsys):
 
 
 def test_every_name_on_the_guides_page_has_an_example():
-    guide = (ROOT / "GUIDE.md").read_text()
+    guide = (ROOT / "docs" / "guide.md").read_text()
     page = guide[guide.index("| the library on a page |") :].split("\n\n")[0]
     names = [n for n in re.findall(r"`(\w+)[`(]", page) if n != "firmlib"]
     assert len(names) > 40
