@@ -89,7 +89,9 @@ def stage(source: Path) -> None:
     guide = (ROOT / "docs" / "guide.md").read_text()
     guide = guide.replace("](../", "](")
     (source / "guide.md").write_text(guide.replace("benchmarks/README.md", "benchmarks/index.md"))
-    shutil.copy(ROOT / "benchmarks" / "README.md", source / "benchmarks" / "index.md")
+    for name, named in (("README", "index"), ("results", "results")):
+        text = (ROOT / "benchmarks" / f"{name}.md").read_text().replace("(README.md)", "(index.md)")
+        (source / "benchmarks" / f"{named}.md").write_text(text)
     (source / "api").mkdir()
     for name in MODULES:
         (source / "api" / f"{name}.md").write_text(api(name))
