@@ -44,7 +44,7 @@ def run(name: str) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """Return a row for each, and a sentence on what was faster than firmlib or missed its target."""
+    """Return a row for each, and what was faster than firmlib or missed its target."""
     lines = ["| | | beside it |", "|---|---|---|"]
     lines += [f"| {row.name} | {number(row.value)} {row.unit} | {row.beside} |" for row in rows]
     bold = [row for row in rows if row.beside.startswith("**")]

@@ -37,6 +37,7 @@ def compendium(tmp_path, monkeypatch):
     monkeypatch.setattr(accept, "README", tmp_path / "README.md")
     monkeypatch.setattr(accept, "CLAIMS", tmp_path / "docs" / "claims.md")
     monkeypatch.setattr(accept, "PICTURE", tmp_path / "docs" / "example.png")
+    monkeypatch.setattr(accept, "GUIDE", tmp_path / "docs" / "guide.md")
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
     monkeypatch.chdir(tmp_path)  # execute changes it
     (tmp_path / "requirements.lock").touch()

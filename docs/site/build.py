@@ -175,9 +175,7 @@ def readme(first: str, last: str) -> str:
     """Return the README from `first` up to `last`, with links to the site's own pages."""
     text = (ROOT / "README.md").read_text()
     text = text[text.index(first) : text.index(last)]
-    text = re.sub(r"\(notebooks/(\w+)\.ipynb\)", r"(notebooks/\1.ipynb)", text)
-    text = text.replace("(docs/claims.md#errata)", "(errata.md)").replace("(docs/", "(")
-    return re.sub(r"<!-- /?\w+ -->\n?", "", text)
+    return text.replace("(docs/claims.md#errata)", "(errata.md)").replace("(docs/", "(")
 
 
 def verdict_map(ledger: list[dict]) -> str:
