@@ -29,8 +29,10 @@ class KernelExpansion:
         alpha_i, with the sign of the label, and x_i.
     kernel : {"linear", "poly", "rbf"}
         x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
-    scale, coef0, degree, intercept : float, default 1.0, 0.0, 1 and 0.0
-        Of the kernel, and b. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
+    scale, degree : float, default 1
+        Of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
+    coef0, intercept : float, default 0.0
+        Of the polynomial kernel; b.
 
     Examples
     --------

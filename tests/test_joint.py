@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import firmlib
 from firmlib import firm
-from firmlib.features import Pairs
+from firmlib.features import Pairs, conjunction, xor
 
 INTERACTION = Pairs("interaction")
 
@@ -159,9 +159,11 @@ def test_binary_pairs_are_features_one_by_one(kind, options):
         known["sample_weight"] = rng.exponential(size=500)
     if "units" in options:
         known["groups"] = np.arange(500) // 2
-    pairs = Pairs(kind)
-    all_at_once = firm(s, X, pairs, **known)
-    single = firm(s, X, {f.name: f for f in pairs.features(X)}, **known)
+    names = combinations(range(4), 2)
+    one_by_one = [xor(j, k) for j, k in names] if kind == "xor" else [
+        conjunction({j: a, k: b}) for j, k in names for a in (0, 1) for b in (0, 1)
+    ]  # fmt: skip
+    all_at_once, single = firm(s, X, Pairs(kind), **known), firm(s, X, one_by_one, **known)
     assert all_at_once.feature_names == single.feature_names
     assert_allclose(all_at_once.variance, single.variance, atol=2e-3)
     assert_allclose(all_at_once.standard_error, single.standard_error, rtol=0.15, atol=1e-3)

@@ -18,9 +18,8 @@ import numpy as np
 from firmlib.estimation.bins import ranks, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.estimation.scan import scan
 from firmlib.estimation.sums import parts as added
-from firmlib.estimation.variance import cauchy, merged, spread
+from firmlib.estimation.variance import TINY, cauchy, merged, spread
 from firmlib.features import Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive
 from firmlib.joint.cells import contrast, explained, known, sum_up, test_contrast
@@ -48,15 +47,13 @@ def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], 
         return found, [f"{a.name} × {b.name}" for a, b in combinations(parts, 2)], unexplained
     count *= 4 if pairs.kind == "conjunction" else 1
     check_memory(f"{count} pairs of {len(parts)} columns", (rows.G, count))
-    named = [two_values(part, table) for part in parts]
-    if rows.unit is not None or rows.population or min(len(a) for _, a, _ in named) < 2:
-        some = pairs.features(table)
-        return scan(some, table, rows)[0], [f.name for f in some], None
-    found = binary_pairs(rows, np.array([x[rows.keep] for *_, x in named]), pairs.kind)
+    values, x = zip(*(two_values(part, table) for part in parts), strict=True)
+    found = binary_pairs(rows, np.array(x)[:, rows.keep], pairs.kind)
+    each = combinations(zip([part.name for part in parts], values, strict=True), 2)
     if pairs.kind == "xor":
-        return found, [f"{f} ⊕ {g}" for (f, *_), (g, *_) in combinations(named, 2)], None
-    both = ((f, g, product(a, b)) for (f, a, _), (g, b, _) in combinations(named, 2))
-    return found, [f"{f}={a} ∧ {g}={b}" for f, g, values in both for a, b in values], None
+        return found, [f"{f} ⊕ {g}" for (f, _), (g, _) in each], None
+    both = ((f, g, product(a, b)) for (f, a), (g, b) in each)
+    return found, [f"{f}={a} ∧ {g}={b}" for f, g, words in both for a, b in words], None
 
 
 def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
@@ -67,8 +64,7 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
     """
     d, weights = len(x), rows.w if rows.weighted else None
     B = np.stack([x == 0, x == 1], axis=1).reshape(2 * d, -1).astype(float)
-    each = added(rows.s - rows.centre, weights)
-    terms = np.array([np.ones(rows.n) if a is None else a for a in each])
+    terms = np.array([np.ones(rows.n) if a is None else a for a in added(rows.r, weights)])
     folds = [np.flatnonzero(rows.fold == g) for g in range(rows.G)]
     total = np.array([terms[:, g].sum(axis=1) for g in folds]).T[:, :, None, None]
     step, found = max(1, _BYTES // (8 * len(terms) * rows.G * 4 * d)), []
@@ -84,11 +80,21 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
         cells = cells.reshape(*both.shape[:2], -1, 2 if kind == "xor" else 1)
         rest = total - cells.sum(axis=-1, keepdims=True)
         rest = np.where(rest[0] > 1e-9 * total[0], rest, 0.0)
-        one = np.ones(cells.shape[2], int)
-        V = spread(np.append(cells, rest, axis=-1), (one, one), False, False)
-        share = total[0, :, 0] / total[0].sum()
-        found.append(Estimate.of_folds(V.V, V.without, share, V.noise, V.pvalue))
+        found.append(_of_bins(rows, np.append(cells, rest, axis=-1), total[0, :, 0]))
     return Estimate.concatenate(found)
+
+
+def _of_bins(rows: Rows, sums: np.ndarray, weight: np.ndarray) -> Estimate:
+    """Estimate features with these sums (3 or 5, G, features, bins) of centred scores."""
+    one = np.ones(sums.shape[2], int)
+    if rows.population:
+        W, S = sums[:2].sum(axis=1)
+        V = (S**2 / np.maximum(W, TINY)).sum(axis=-1) / W.sum(axis=-1)
+        return Estimate(V, np.zeros((3, len(V))), one * np.nan, np.zeros((rows.G, len(V))))
+    found = spread(sums, (one, one), False, rows.unit is not None)
+    return Estimate.of_folds(
+        found.V, found.without, weight / weight.sum(), found.noise, found.pvalue
+    )
 
 
 def interactions(rows: Rows, columns: Sequence[Column]) -> tuple[Estimate, Unexplained]:

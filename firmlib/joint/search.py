@@ -66,8 +66,10 @@ def search(
         As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
     order, n : int, default 2 and 10
         The largest number of conditions in a rule; how many rules to return, if so many matter.
-    columns, cuts : list of columns, default None, and int, default 9
-        The columns that conditions use, all by default; thresholds per column.
+    columns : list of columns, default None
+        The columns that conditions use; all by default.
+    cuts : int, default 9
+        Thresholds per column.
     min_rows : int, default 20
         Rows of the searched half in which a rule must hold, and in which it must fail.
     distinct : float, default 0.8
