@@ -65,7 +65,7 @@ ASKED = {
     "group": features.Group([1, 0]),
     "entry of a group": {"a": [0, 1]},
     "exclude": features.exclude(0),
-    "pairs": features.Pairs("xor", [0, 1]).features,
+    "pairs": features.Pairs("xor", [0, 1]).parts,
     "given": partial(measure.check_given, 0),
     "categorical": lambda table: table.with_categorical([0]),
 }
