@@ -155,6 +155,8 @@ def test_categories_and_dates():
     assert features.coordinate("species")(table).tolist() == ["Adelie", "Gentoo", None, "Adelie"]
     chunk = Table(table.iloc[:2], at_least=0)  # a level may be absent from a chunk
     np.testing.assert_array_equal(features.literal("species", "Chinstrap")(chunk), [0, 0])
+    missing = Table(table.iloc[2:3], at_least=0)
+    np.testing.assert_array_equal(features.literal("species", "Adelie")(missing), [0])
 
 
 def test_pairs_of_two_valued_columns():

@@ -29,14 +29,6 @@ def test_given_normal_columns_is_the_partial_effect():
     assert result.pvalues[0] < 1e-10
 
 
-@pytest.mark.filterwarnings("ignore:.*rows are few")
-@pytest.mark.parametrize("n", [400, 2000])
-def test_proxy_of_a_wiggly_effect_adds_nothing(n):
-    a, b, u = normal(n, 3, n).T
-    X = np.column_stack([np.sin(3 * a) + 0.3 * u, a, b])
-    assert firm(np.sin(3 * a) + b, X, given=[1, 2]).pvalues[0] > 0.05
-
-
 def test_given_levels_is_what_groupby_says():
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"g": rng.choice(list("abc"), 4000), "f": rng.choice(list("xyz"), 4000)})
@@ -231,7 +223,7 @@ def test_stability_matches_rows_and_is_never_negative():
             lambda X: firm(X[:9, 0], normal(9, 300), INTERACTION),
             "are 44850 pairs; expected at most",
         ),
-        (lambda X: firmlib.search(X[:, 0], normal(1000, 900), cuts=30), "rules of 2 conditions on"),
+        (lambda X: firmlib.search(X[:, 0], normal(1000, 80), order=3), "rules of 3 conditions on"),
         (lambda X: firmlib.search(X[:, 0] * 0, X), "constant: there is nothing to search"),
         (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),
         (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),
