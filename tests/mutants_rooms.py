@@ -47,11 +47,13 @@ MUTANTS: dict[tuple[str, str], list[tuple[str, str, str]]] = {
         ("features.py", "x != seen[0])", "x == seen[0])"),
         ("features.py", "len(f) != table.n or len(places) == len(f)", "True"),
     ],
+    ("tests/test_fuzz.py", "given_columns"): [
+        ("joint/given.py", "known(rows, fine - less)", "known(rows, fine)"),
+    ],
     ("tests/test_joint.py", JOINT): [
         ("joint/cells.py", "[(-1, way) for way in coarse]", "[(-0.9, way) for way in coarse]"),
         ("joint/cells.py", "V += c * bins.T.sum()", "V += c * (bins.p * bins.m**2).sum()"),
         ("joint/given.py", "coarse = code if place < len(known)", "coarse = code if place < 0"),
-        ("joint/given.py", "known(rows, fine - less)", "known(rows, fine)"),
         ("joint/pairs.py", "cells[..., [0, 1]] + cells[..., [3, 2]]",
          "cells[..., [0, 1]] + cells[..., [2, 3]]"),
         ("joint/pairs.py", "for which in (cell, a, b)", "for which in (a, a, b)"),

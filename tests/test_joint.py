@@ -135,7 +135,7 @@ def test_missing_and_nominal_columns_interact():
     X = pd.DataFrame({"x": np.where(rng.random(3000) < 0.2, np.nan, x), "level": level})
     s = X["x"].isna() * (level == "a") + (level == "b") * 1.0
     result = firm(s.to_numpy(), X, INTERACTION)
-    assert_allclose(result.importances[0], np.sqrt(0.16 * 2 / 9), atol=0.02)
+    assert_allclose(result.importances[0], np.sqrt(0.16 * 2 / 9), atol=0.012)  # 4 errors
 
 
 @pytest.mark.parametrize("kind", ["xor", "conjunction"])
