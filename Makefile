@@ -60,7 +60,7 @@ accept: $(READY)  ## copy the results of `make reproduce` into the tracked files
 long = $(foreach n,$(LONGEST),$(wildcard notebooks/$(n)_*.ipynb))
 test: $(READY)  ## test firmlib and the notebooks' outputs, as many at a time as there are cores
 	@rm -rf build/test
-	FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(PYTEST) -o addopts= -p no:warnings -p workflow.warm \
+	TQDM_DISABLE=1 FIRMLIB_OUTPUT="$(CURDIR)/build/test" $(PYTEST) -o addopts= -p no:warnings -p workflow.warm \
 	  --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env --nbval-sanitize-with=tests/sanitize.cfg \
 	  --nbval-cell-timeout=300 $(long) $(filter-out $(long),$(wildcard notebooks/*.ipynb))
 	FIRMLIB_FRESH="$(CURDIR)/build/test" $(PYTEST)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from firmlib.tables import Table, read
+from firmlib.tables import Table, progress, read
 from firmlib.tables.sources import chunks, dask_reduce, is_source, sample
 
 N = 150
@@ -291,6 +291,14 @@ def test_dask_reduces_in_the_order_of_rows():
     array = da.ones((30, 2), chunks=(1, 1))
     assert dask_reduce(array, lambda table, index: [index], add) == list(range(30))
     assert sample(array, 40).shape[1] == 2
+
+
+def test_only_long_work_shows_a_bar(monkeypatch, capsys):
+    assert list(progress.progress(range(3), "fits")) == [0, 1, 2]
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(progress, "_SECONDS", 0)
+    assert list(progress.progress(range(3), "fits")) == [0, 1, 2]
+    assert "fits" in capsys.readouterr().err
 
 
 def test_missing_dates_are_shown_without_a_warning():

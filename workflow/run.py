@@ -56,6 +56,7 @@ def run(source: Path, folder: Path, parameters: dict) -> bool:
 def execute(source: Path, executed: Path, folder: Path, parameters: dict) -> dict:
     """Return the error of a notebook and its cell, or an empty dict."""
     os.environ["FIRMLIB_OUTPUT"] = str(folder)
+    os.environ["TQDM_DISABLE"] = "1"  # outputs must not depend on how long a cell takes
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each notebook
     for _ in range(ATTEMPTS):
         try:
