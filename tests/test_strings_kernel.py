@@ -217,7 +217,7 @@ def test_refuses_what_does_not_fit():
 
 def test_operator_refuses_what_does_not_fit(monkeypatch):
     monkeypatch.setattr(_checks, "MEMORY_LIMIT", 100)
-    with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(53, 2\)"):
+    with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(74, 2\)"):
         WDSOperator(SEQS, degree=2)
 
 

@@ -88,17 +88,6 @@ def test_from_dict_adds_up_what_differs_only_in_case():
     np.testing.assert_array_equal(w.score(["GACG", "ACGG"]), [3, 0])
 
 
-@pytest.mark.usefixtures("storage")
-def test_part_splits_the_score():
-    rng = np.random.default_rng(3)
-    X = rng.integers(0, 4, (10, 12))
-    w = PositionalWeights.from_dual(X, rng.normal(size=10), degree=6, shift=2)
-    parts = [w.part(1, 2), w.part(3, 3), w.part(4, 6)]
-    assert [part.degree for part in parts] == [2, 3, 6]
-    np.testing.assert_allclose(sum(part.score(X) for part in parts), w.score(X), rtol=1e-12)
-    assert w.part(7, 9).degree == 0
-
-
 def test_the_tables_cannot_be_changed_from_outside():
     w = PositionalWeights.from_dual(["ACGT"] * 9, np.ones(9), degree=2)
     w.dense(2)[:] = 7

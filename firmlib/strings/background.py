@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.words import known_runs, letters, windows
+from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import (
     check_array,
     check_integer,
@@ -35,8 +35,7 @@ class Background:
     D = 0 gives independent positions, with the empty context. Made by `uniform`, `product`,
     `markov`, `fit` and `given`, for DNA unless they are given another `alphabet`, of a letters.
     Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`,
-    `name` (such as "uniform") and `fixed`, {column: letter}, where a homogeneous chain was fitted
-    to sequences that all have one letter.
+    and `name`, such as "uniform".
 
     Examples
     --------
@@ -50,7 +49,7 @@ class Background:
         self, initial: np.ndarray, transition: np.ndarray, alphabet: Alphabet = DNA, name: str = ""
     ) -> None:
         self.initial, self.transition, self.alphabet = initial, transition, alphabet
-        self.order, self.fixed = _order(len(initial), len(alphabet)), {}
+        self.order = _order(len(initial), len(alphabet))
         self.name = name or f"chain of order {self.order}"
         self.length = len(transition) + self.order
         check_memory("the background", (len(transition), len(alphabet) ** (self.order + 1)))
@@ -100,11 +99,10 @@ class Background:
     ) -> Self:
         """Chain of this `order` from the counts in `seqs`, without words with ambiguous letters.
 
-        One transition table for all positions, or with `positional` (False by default) one for
-        each: then a letter that all sequences share is certain in its column. A homogeneous chain
-        does not know such a column, gives importance to words over it, and warns. `pseudo_count`
-        is 1 by default; without it a context that is never followed by a letter gets a uniform
-        row. `alphabet` (DNA) and `unknown` ("error") as in `encode`.
+        One transition table for all positions, or with `positional` one for each: then a letter
+        that all sequences share is certain in its column. A homogeneous chain gives importance to
+        words over such a column, and `fit` warns of it. With `pseudo_count` 0, a context that is
+        never followed by a letter gets a uniform row. `alphabet` and `unknown` as in `encode`.
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)
@@ -112,42 +110,25 @@ class Background:
         n = X.shape[1] - order if positional else 1
         check_memory("the table of transitions", (n, a**order, a))
         constant = (X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW)
-        fixed = {int(j): alphabet.letters[X[0, j]] for j in np.flatnonzero(constant)}
         possible = np.ones((X.shape[1], a))
-        possible[constant & positional] = np.eye(a)[X[0, constant & positional]]
+        if positional:
+            possible[constant] = np.eye(a)[X[0, constant]]
+        elif constant.any():
+            _warn_of_constant({j: alphabet.letters[X[0, j]] for j in np.flatnonzero(constant)})
         first = np.full(a**order, float(pseudo_count))
         for t, column in enumerate(letters(np.arange(a**order), order, a).T):
             first *= possible[t, column]
+        start = windows(X[:, :order], order, a)[:, 0]
+        first += np.bincount(start[start >= 0], minlength=a**order)
         counts = np.tile(pseudo_count * possible[order:][:n, None], (1, a**order, 1))
-        counts = counts.reshape(n, -1)
-        for _, offset, run in known_runs(X, a):
-            if offset == 0 and run.shape[1] >= order:
-                first += np.bincount(windows(run, order, a)[:, 0], minlength=a**order)
-            if run.shape[1] > order:
-                words = windows(run, order + 1, a)
-                place = np.arange(words.shape[1]) + offset if positional else 0
-                cells = (place * a ** (order + 1) + words).ravel()
-                counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
-        first, counts = first if first.any() else first + 1, counts.reshape(n, -1, a)
+        words = windows(X, order + 1, a)
+        cells = words + np.arange(words.shape[1]) * a ** (order + 1) * positional
+        counts += np.bincount(cells[words >= 0], minlength=counts.size).reshape(counts.shape)
+        first[:] = first if first.any() else 1
         counts[counts.sum(axis=2) == 0] = 1
         rows = counts / counts.sum(axis=2, keepdims=True)
         rows = np.broadcast_to(rows, (X.shape[1] - order, *rows.shape[1:]))
-        background = cls(first / first.sum(), rows, alphabet)
-        background.fixed = {} if positional else fixed
-        background.warn()
-        return background
-
-    def warn(self) -> None:
-        """Warn if sequences never vary in a column, but this chain does not know that."""
-        if self.fixed:
-            shown = ", ".join(f"{j} ({b})" for j, b in [*self.fixed.items()][:4])
-            warnings.warn(
-                f"all sequences have the same letter in column {shown}"
-                f"{', …' * (len(self.fixed) > 4)}, but this background is the same at all "
-                "positions: words over it get importance although nothing varies there; pass "
-                "positional=True to Background.fit, or leave the column out",
-                stacklevel=3,
-            )
+        return cls(first / first.sum(), rows, alphabet)
 
     @cached_property
     def contexts(self) -> np.ndarray:
@@ -210,21 +191,23 @@ class Background:
             z = check_array("motif", motif, 2, (None, len(self.alphabet)))
         last = self.length - check_integer("the motif's length", len(z), 1, self.length)
         j = check_integer("position", position, 0, last)
-        factors = np.ones((self.length, len(self.alphabet)))
-        factors[j : j + len(z)] = z
-        initial, transition, log_z = self.tilt(factors)
-        if factors.min() < 0 or log_z == -np.inf:
+        if z.min() < 0:
+            raise ValueError(f"motif must not be negative, got {z.min()}")
+        initial, transition, log_z = self.tilt(z, j)
+        if log_z == -np.inf:
             shown = motif if isinstance(motif, str) else z
             raise ValueError(f"motif={shown} has probability 0 at position {j}; expected more")
         return type(self)(initial, transition, self.alphabet)
 
-    def tilt(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Initial and transition of Pr(x) prod_j factors[j, x_j] / Z, and log Z.
+    def tilt(self, z: np.ndarray, position: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Initial and transition of Pr(x) prod_t z[t, x_{position+t}] / Z, and log Z.
 
         By messages from the end, beta_j(c) = sum_b Pr(b | c) factors_{j+D}(b) beta_{j+1}(c[1:] b).
         What cannot be reached keeps its transitions.
         """
         D, a, C = self.order, len(self.alphabet), len(self.initial)
+        factors = np.ones((self.length, a))
+        factors[position : position + len(z)] = z
         after = (a * np.arange(C)[:, None] + np.arange(a)) % C
         transition, beta, log_z = np.array(self.transition), np.ones(C), 0.0
         for j in reversed(range(len(transition))):
@@ -279,6 +262,16 @@ def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:
     """Sum a table over words of length d, all positions, to one over words of length d - 1."""
     from_left = table[:1].reshape(-1, size).sum(axis=1)
     return np.vstack([from_left, table.reshape(len(table), size, -1).sum(axis=1)])
+
+
+def _warn_of_constant(columns: dict[int, str]) -> None:
+    shown = ", ".join(f"{j} ({b})" for j, b in [*columns.items()][:4])
+    warnings.warn(
+        f"all sequences have the same letter in column {shown}{', …' * (len(columns) > 4)}, but "
+        "this background is the same at all positions: words over it get importance although "
+        "nothing varies there; pass positional=True to Background.fit, or leave the column out",
+        stacklevel=3,
+    )
 
 
 def _order(n_contexts: int, size: int) -> int:

@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 from functools import cache
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
+from scipy.linalg import toeplitz
 from sklearn.utils import gen_batches
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.tables.checks import check_memory, check_option
+from firmlib.tables.checks import check_memory, check_option, is_integer
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
 _WORTH = 2**22  # pairs of sequences and shifts from which loading numba pays
+_POSITIONS = 16  # mixed by one matrix product, which must not reach far beyond the shifts
 _TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
 
 
@@ -47,13 +48,12 @@ def wds_kernel(
     ----------
     X : n sequences of one length, as strings or codes (see `encode`)
     Y : m sequences of the same length, optional
-        By default X itself, which takes half the work.
+        By default X.
     degree : int from 1 to 31
         D, the length of the longest words; 14 at most for proteins.
     shift : int, default 0
         S, below the sequences' length; 0 gives the weighted degree kernel.
     shift_weights : {"rase", "shogun"}, default "rase"
-        delta_s.
     normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
     reverse_complement : bool, default False
@@ -95,9 +95,10 @@ def wds_kernel(
     if normalize:
         options: dict[str, Any] = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
         options |= {"reverse_complement": reverse_complement, "alphabet": alphabet}
-        kx = wds_diagonal(X, unknown=unknown, **options)
-        ky = kx if symmetric else wds_diagonal(Y, unknown=unknown, **options)
-        kx, ky = (np.where(k > 0, k, 1) for k in (kx, ky))
+        diagonals = [np.diag(K)] * 2
+        if not symmetric:
+            diagonals = [wds_diagonal(Z, unknown=unknown, **options) for Z in (X, Y)]
+        kx, ky = (np.where(k > 0, k, 1) for k in diagonals)
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)
     return K
@@ -117,8 +118,7 @@ def wds_diagonal(
 
     Parameters
     ----------
-    X : n sequences
-    degree, shift, shift_weights, reverse_complement, alphabet, unknown
+    X, degree, shift, shift_weights, reverse_complement, alphabet, unknown
         As in `wds_kernel`.
 
     Examples
@@ -159,12 +159,24 @@ def check_kernel(
         ("degree", degree, 1, length, f"sequences of length {length}"),
         ("shift", shift, 0, length - 1, f"sequences of length {length}"),
     ):
-        integer = isinstance(value, Integral) and not isinstance(value, bool)
-        if not (integer and low <= value <= high):
+        if not (is_integer(value) and low <= value <= high):
             raise ValueError(
                 f"{name} must be an integer from {low} to {high} for {why}, got {value!r}"
             )
     check_option("shift_weights", shift_weights, ("rase", "shogun"))
+
+
+def mix_positions(
+    table: np.ndarray, factors: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
+    """sum_s factors[|s|] table[p - s] for each position p: a band of numbers times the table."""
+    n, reach, out = len(table), len(factors) - 1, np.empty_like(table) if out is None else out
+    band = toeplitz(np.r_[factors, np.zeros(n)][:n])
+    for start in range(0, n, _POSITIONS):
+        rows = slice(start, start + _POSITIONS)
+        near = slice(max(0, start - reach), start + _POSITIONS + reach)
+        np.matmul(band[rows, near], table[near], out=out[rows])
+    return out
 
 
 @cache

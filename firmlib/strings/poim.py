@@ -6,16 +6,17 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.binary import firm_from_poim
-from firmlib.strings._sweep import messages, sweep, total
+from firmlib.strings._sweep import messages, sweep
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.weights import PositionalWeights, check_background
 from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
 
@@ -49,20 +50,18 @@ def poim(
     k : int
         Letters in each word.
     background : Background, optional
-        The distribution of X; uniform by default. Required for a model that is not
-        PositionalWeights.
+        The distribution of X; uniform by default. Required for a callable.
     scale : {"poim", "firm"}, default "poim"
         "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
     n : int, optional
-        Calls of a model for its surrogate; required for a model that is not PositionalWeights.
+        Calls of the model for its surrogate; required for a callable.
     random_state : int, RandomState or None, default None
         For the surrogate.
 
     Returns
     -------
     ndarray of shape (L - k + 1, a**k), with a letters
-        For DNA, columns in the order AA..A, AA..C, ..., TT..T. The mean of Q' at a position,
-        weighted with p, is 0. Words that are impossible (p = 0) have importance 0.
+        For DNA, columns in the order AA..A, AA..C, ..., TT..T. Impossible words have importance 0.
 
     Examples
     --------
@@ -75,18 +74,17 @@ def poim(
     """
     check_option("scale", scale, ("poim", "firm"))
     if callable(weights) and background is not None and n is not None:
-        from firmlib.strings.surrogate import fit_surrogate
+        from firmlib.strings.surrogate import best_surrogate
 
-        weights = fit_surrogate(weights, background, n, random_state=random_state)
-        weights.r2 = None  # the warning has been given
-    weights, background = check_weights_and_background(weights, background)
+        weights = best_surrogate(weights, background, n, random_state=random_state)
+    weights, background = check_weights(weights, background)
     return next(each_poim(weights, check_integer("k", k, 1, weights.length), 0, background, scale))
 
 
-def check_weights_and_background(
-    weights: object, background: Background | None
+def check_weights(
+    weights: object, background: Background | None, stacklevel: int = 3
 ) -> tuple[PositionalWeights, Background]:
-    """Return both, the background uniform for None; warn of what makes them misleading."""
+    """Return both, the background uniform for None; warn of a surrogate that explains little."""
     if not isinstance(weights, PositionalWeights):
         kind = type(weights).__name__
         hint = "pass fit_surrogate(model, background, n), or to poim also background and n"
@@ -95,23 +93,13 @@ def check_weights_and_background(
         elif not callable(weights):
             hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
         raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
-    background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
-    if background.alphabet != weights.alphabet:
-        raise ValueError(
-            f"background has the {background.alphabet}, but the weights' is {weights.alphabet}"
-        )
-    if background.length != weights.length:
-        raise ValueError(
-            f"background has length {background.length}, but the weights' is {weights.length}"
-        )
-    background.warn()
     if weights.r2 is not None and weights.r2 < LOW_R2:
         warnings.warn(
             f"these importances are those of a surrogate with R² {weights.r2:.2f}, which misses "
             "most of what the model does: measure them on the model with confirm",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return weights, background
+    return weights, check_background(weights, background)
 
 
 def each_poim(
@@ -126,7 +114,7 @@ def each_poim(
         if D + 1 < d < low:
             continue
         T = T if d >= high else T.copy()  # longer windows need it as it is
-        if both is not None:
+        if np.ndim(both):
             T += both
         for k in range(low, min(D, high) + 1) if d == D + 1 else ():
             yield _scaled(_means(T, k, background), k, background, scale)
@@ -143,7 +131,7 @@ def _scaled(Q: np.ndarray, k: int, background: Background, scale: str) -> np.nda
 
 def _windows(
     weights: PositionalWeights, top: int, background: Background
-) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+) -> Iterator[tuple[int, np.ndarray, Any]]:
     """From windows of D + 1 letters up to `top`, what `Q'` is the sum of: T_d(z) and both_d(z).
 
     T_d(z) is the expected sum of all that does not reach out on both sides,
@@ -163,15 +151,14 @@ def _windows(
     prefix, suffix, before = inside + left, inside + right, inside + left + right
     for d in range(D + 1, top + 1):
         _, w, right, left, both = levels[d]
-        T = _join(a, total(w, right, left), prefix, suffix, inner)
+        T = _join(a, w + right + left, prefix, suffix, inner)
         yield d, T, both
-        prefix = T if right is None else T - right
-        suffix = T if left is None else T - left
+        prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
         inner, before = before, T
 
 
 def _join(
-    a: int, own: np.ndarray | None, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None
+    a: int, own: Any, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None
 ) -> np.ndarray:
     """own(z) + prefix(z[:-1]) + suffix(z[1:]) - inner(z[1:-1]) for all words z, all positions."""
     joined = np.empty((len(prefix) - 1, a, prefix.shape[1]))
@@ -179,7 +166,7 @@ def _join(
         rest = suffix[j + 1] if inner is None else suffix[j + 1] - np.repeat(inner[j + 1], a)
         np.add(np.repeat(prefix[j], a).reshape(a, -1), rest, out=out)
     joined = joined.reshape(len(joined), -1)
-    if own is not None:
+    if np.ndim(own):
         joined += own
     return joined
 
@@ -198,15 +185,14 @@ def motif_rank(
 ) -> int:
     """Rank of a motif among all words of its length, by the mean importance over positions.
 
-    It is the number of words, the motif included, whose mean is at least that of the motif, up to
-    rounding: rank 1 is ahead of every other word, and ties count against the motif.
+    Rank 1 is ahead of every other word; ties, up to rounding, count against the motif.
 
     Parameters
     ----------
     importance : array of shape (L - k + 1, a**k), as `poim` gives it
     motif : str of k letters
     positions : slice, default slice(None)
-        Positions of the motif's first letter; all of them by default.
+        Positions of the motif's first letter.
     alphabet : Alphabet, default DNA
 
     Examples
@@ -236,17 +222,15 @@ def max_by_length(
 ) -> pd.DataFrame:
     """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
+    A DataFrame of lengths by positions; NaN where a word does not fit.
+
     Parameters
     ----------
     weights : PositionalWeights
     max_k : int, default 8
-        The greatest length; the `poim` of each is made, all from one sweep.
+        The greatest length.
     background, scale
         As in `poim`; on the scale of FIRM, lengths can be compared.
-
-    Returns
-    -------
-    DataFrame of lengths by positions; NaN where a word does not fit
 
     Examples
     --------
@@ -259,7 +243,7 @@ def max_by_length(
     2         0.77  3.87   NaN
     """
     check_option("scale", scale, ("poim", "firm"))
-    weights, background = check_weights_and_background(weights, background)
+    weights, background = check_weights(weights, background)
     max_k = check_integer("max_k", max_k, 1, weights.length)
     largest = np.full((max_k, weights.length), np.nan)
     for row, Q in zip(largest, each_poim(weights, 1, max_k, background, scale), strict=True):
