@@ -48,9 +48,9 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
         w = weights.columns(d) if 0 < d <= weights.degree else 0.0
         yield Level(d, w, right, left, both)
         if d > D:
-            both = _expect_first(right + both, backward)
-            left = _expect_first(w + left, backward)
-            right = _expect_last(w + right, forward)
+            both = _expect_first(total(right, both), backward)
+            left = _expect_first(total(w, left), backward)
+            right = _expect_last(total(w, right), forward)
 
 
 def sweep_long_words(
@@ -69,21 +69,22 @@ def sweep_long_words(
     step = max(1, _BATCH // (len(shift) * L))
     for i in range(0, len(weights.sequences), step):
         X, value = weights.sequences[i : i + step], weights.values[i : i + step]
-        Z = np.minimum(X, size - 1)  # an unknown letter ends all words
+        Z, known = np.minimum(X, size - 1), X.max() < size  # no word goes past an unknown letter
         context, place = windows(Z, D, size), np.clip(shift + np.arange(L - D), 0, L - D - 1)
         forward = background.transition[place, context[:, :-1], Z[:, D:]]
         backward = background.backward[place, Z[:, : L - D], context[:, 1:]]
         right = left = both = np.zeros((len(shift), len(X), L - top + 1))
         for d in range(top, low - 1, -1):
-            code, place = windows(X, d, size), shift + np.arange(L - d + 1)
+            place = shift + np.arange(L - d + 1)
             if d in wanted:
-                row, start, column = find(code, wanted[d])
-                near = np.clip(place[:, 0, start], 0, L - d)
+                row, start, column = find(windows(X, d, size), wanted[d])
+                cell = np.clip(place[:, 0, start], 0, L - d) * count[d] + column
                 for table, sums in zip(tables[d], (right, left, both), strict=True):
-                    np.add.at(table, (near, column), sums[:, row, start])
+                    np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
             if d > low:
-                fits = (place >= 0) & (place <= L - d) & (code >= 0)
-                w = np.where(fits, weights.smear[abs(shift)] * value[:, d - 1 : d], 0)
+                factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
+                w = factor * value[:, d - 1 : d]
+                w = w if known else w * (windows(X, d, size) >= 0)
                 first, last = backward[..., : L - d + 1], forward[..., d - 1 - D :]
                 both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
                 left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
@@ -126,6 +127,12 @@ def expected_score(weights: PositionalWeights, background: Background) -> float:
     """E[s(X)] without the intercept."""
     *_, level = sweep(weights, background)
     return messages(weights, background, level)[2]
+
+
+def total(*tables: Any) -> Any:
+    """Sum of those that are not 0.0; a single table is returned as it is."""
+    tables = tuple(table for table in tables if np.ndim(table))
+    return sum(tables[1:], tables[0]) if tables else 0.0
 
 
 def _expect_last(table: Any, forward: np.ndarray) -> Any:

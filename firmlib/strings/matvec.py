@@ -121,8 +121,8 @@ class WDSOperator:
 
 def _long_words(code: np.ndarray, delta: np.ndarray) -> tuple[Any, float, Any]:
     """Which sequence has which (u, p), delta_0, and delta_s at [(u, p), (u, p + s)], s >= 1."""
-    row, place = np.nonzero(code >= 0)
-    order = np.lexsort([place, code[row, place]])  # by word, then by position
+    place, row = np.nonzero(code.T >= 0)
+    order = np.argsort(code[row, place], kind="stable")  # by word, then by position
     row, place, word = row[order], place[order], code[row, place][order]
     new = (np.diff(word, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 0)
     number, word, place = np.cumsum(new) - 1, word[new], place[new]

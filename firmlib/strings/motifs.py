@@ -252,8 +252,7 @@ def letter_contributions(
     z = encode([motif], alphabet=weights.alphabet, name="motif")[0]
     last = weights.length - check_integer("the motif's length", len(z), 1, weights.length)
     places = slice(None) if position is None else [check_integer("position", position, 0, last)]
-    Q, p = changed_letters(weights, z, background)
-    Q, p = Q[:, :, places], p[:, :, places]
+    Q, p = (table[0][:, :, places] for table in changed_letters(weights, z[None], background))
     total = p.sum(axis=1, keepdims=True)
     mean = (p * Q).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1)
     heights = np.where(p > 0, Q - mean, 0).mean(axis=2)
@@ -261,12 +260,13 @@ def letter_contributions(
 
 
 def changed_letters(
-    weights: PositionalWeights, z: np.ndarray, background: Background
+    weights: PositionalWeights, Z: np.ndarray, background: Background
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Q' and the probability of z with each letter at each place t, shape (k, a, positions)."""
-    k, a = len(z), len(weights.alphabet)
-    strings = np.tile(z, (k, a, 1))
-    strings[np.arange(k), :, np.arange(k)] = np.arange(a)
+    """Q' and the probability of words with each letter at each place t, (n, k, a, positions)."""
+    (n, k), a = Z.shape, len(weights.alphabet)
+    strings = np.tile(Z[:, None, None], (1, k, a, 1))
+    strings[:, np.arange(k), :, np.arange(k)] = np.arange(a)
     strings = strings.reshape(-1, k)
+    shape = (n, k, a, weights.length - k + 1)
     Q = exact_importance(weights, strings, background)
-    return Q.reshape(k, a, -1), background.motif_probabilities(strings).reshape(k, a, -1)
+    return Q.reshape(shape), background.motif_probabilities(strings).reshape(shape)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.binary import firm_from_poim
-from firmlib.strings._sweep import messages, sweep
+from firmlib.strings._sweep import messages, sweep, total
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.weights import PositionalWeights, check_background
@@ -151,7 +151,7 @@ def _windows(
     prefix, suffix, before = inside + left, inside + right, inside + left + right
     for d in range(D + 1, top + 1):
         _, w, right, left, both = levels[d]
-        T = _join(a, w + right + left, prefix, suffix, inner)
+        T = _join(a, total(w, right, left), prefix, suffix, inner)
         yield d, T, both
         prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
         inner, before = before, T

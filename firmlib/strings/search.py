@@ -106,15 +106,22 @@ def top_motifs(
         chosen = _distinct(weights, Z, position, n, merge)
         if len(chosen) == n or len(Z) < copies * n:
             break
-    words = decode(Z[chosen], alphabet=weights.alphabet) if len(chosen) else []
-    for word, i in zip(words, chosen, strict=True):
-        place = slice(None) if not weights.positional else [position[i]]
-        pwm = np.eye(len(weights.alphabet))[Z[i]]
-        if merge and value[i] > 0:
-            Q = changed_letters(weights, Z[i], background)[0][:, :, place].mean(axis=2)
-            pwm = (np.clip(Q, 0, None) / Q.max(axis=1, keepdims=True)) ** k
-        j = int(position[i]) if weights.positional else None
-        found.append(Motif(word, j, float(value[i]), pwm / pwm.sum(axis=1, keepdims=True)))
+    if not len(chosen):
+        return found
+    Z, position, value = Z[chosen], position[chosen], value[chosen]
+    pwm = np.eye(len(weights.alphabet))[Z]
+    if merge:
+        Q = changed_letters(weights, Z, background)[0]
+        if weights.positional:
+            Q = Q[np.arange(len(Z)), :, :, position]
+        else:
+            Q = Q.mean(axis=3)
+        good = value > 0
+        pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
+    pwm /= pwm.sum(axis=2, keepdims=True)
+    places = position.tolist() if weights.positional else [None] * len(Z)
+    words = decode(Z, alphabet=weights.alphabet)
+    found += map(Motif, words, places, value.tolist(), pwm)
     return found
 
 
