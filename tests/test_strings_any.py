@@ -278,7 +278,7 @@ def test_given_has_its_limits():
     with pytest.raises(ValueError, match=r"^position must be an integer from 0 to 1, got 2"):
         background.given("C", 2)
     long = Background.uniform(3000).given("N" * 2999 + "A")
-    assert long.probability("A", 2999) == 1
+    assert long.motif_probabilities(["A"])[0, 2999] == 1
 
 
 def test_both_strands_are_one():
@@ -306,7 +306,7 @@ def test_background_counts_only_what_is_known():
     np.testing.assert_allclose(background.transition[0, 0], [0, 1, 0, 0])  # A C, A C
     np.testing.assert_allclose(background.transition[0, 2], [0.5, 0, 0, 0.5])  # G T, G A
     amino = Background.fit(["MKV", "MKL"], 0, pseudo_count=0, alphabet=PROTEIN)
-    assert amino.probability("M", 0) == pytest.approx(1 / 3)
+    assert amino.motif_probabilities(["M"])[0, 0] == pytest.approx(1 / 3)
 
 
 REFUSED = {

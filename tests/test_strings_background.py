@@ -49,8 +49,8 @@ def test_probability_of_one_motif():
     probs = np.full((4, 4), 0.25)
     probs[1] = [0.7, 0.1, 0.1, 0.1]
     background = Background.product(probs)
-    assert background.probability("CA", 0) == pytest.approx(0.25 * 0.7)
-    assert background.probability("ca", 1) == pytest.approx(0.1 * 0.25)
+    assert background.motif_probabilities(["CA"])[0, 0] == pytest.approx(0.25 * 0.7)
+    assert background.motif_probabilities(["ca"])[0, 1] == pytest.approx(0.1 * 0.25)
     assert background.order == 0
     assert background.length == 4
 
@@ -181,13 +181,12 @@ BAD = {
     "fit too much": (lambda: Background.fit(["ACGT" * 10], 20), "^the table of transitions"),
     "sample none": (lambda: UNIFORM.sample(0), "^n must be an integer at least 1, got 0"),
     "motif too long": (
-        lambda: UNIFORM.probability("ACGTAC", 0),
-        "^the motif's length must be an integer from 1 to 5, got 6",
+        lambda: UNIFORM.motif_probabilities(["ACGTAC"]),
+        "^the motifs' length must be an integer from 1 to 5, got 6",
     ),
-    "motif letters": (lambda: UNIFORM.probability("AX", 0), r"^motif\[0\] has 'X' at position 1"),
-    "position": (
-        lambda: UNIFORM.probability("AC", 4),
-        "^position must be an integer from 0 to 3, got 4",
+    "motif letters": (
+        lambda: UNIFORM.motif_probabilities(["AX"]),
+        r"^motifs\[0\] has 'X' at position 1",
     ),
     "k": (lambda: UNIFORM.probabilities(6), "^k must be an integer from 1 to 5, got 6"),
     "k too large": (

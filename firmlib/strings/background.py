@@ -1,5 +1,6 @@
 """The distribution of sequences that an expected score is taken over (Section 1.2)."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,13 +12,8 @@ from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.words import letters, windows
-from firmlib.tables.checks import (
-    check_array,
-    check_integer,
-    check_memory,
-    check_number,
-    check_probability,
-)
+from firmlib.tables import checks
+from firmlib.tables.checks import check_array, check_integer, check_memory
 
 __all__ = ["Background"]
 
@@ -32,24 +28,23 @@ class Background:
 
         Pr(X[:D] = c) = initial[c],   Pr(X_{j+D} = b | X[j:j+D] = c) = transition[j, c, b].
 
-    D = 0 gives independent positions, with the empty context. Made by `uniform`, `product`,
-    `markov`, `fit` and `given`, for DNA unless they are given another `alphabet`, of a letters.
-    Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`,
-    and `name`, such as "uniform".
+    D = 0 gives independent positions. Made by `uniform`, `product`, `markov`, `fit` and `given`.
+    Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`
+    of a letters, and `name`, such as "uniform".
 
     Examples
     --------
-    >>> from firmlib.strings.background import Background
+    >>> from firmlib.strings import Background
     >>> sticky = Background.markov([0.25] * 4, 0.6 * np.eye(4) + 0.1, length=50)
-    >>> round(sticky.probability("AAA", position=7), 4)
-    0.1225
+    >>> sticky.motif_probabilities(["AAA"])[0, 7].round(4)
+    np.float64(0.1225)
     """
 
     def __init__(
         self, initial: np.ndarray, transition: np.ndarray, alphabet: Alphabet = DNA, name: str = ""
     ) -> None:
         self.initial, self.transition, self.alphabet = initial, transition, alphabet
-        self.order = _order(len(initial), len(alphabet))
+        self.order = round(math.log(len(initial), len(alphabet)))
         self.name = name or f"chain of order {self.order}"
         self.length = len(transition) + self.order
         check_memory("the background", (len(transition), len(alphabet) ** (self.order + 1)))
@@ -62,10 +57,7 @@ class Background:
 
     @classmethod
     def product(cls, probs: ArrayLike, *, alphabet: Alphabet = DNA) -> Self:
-        """Independent positions; row j of `probs` (L, a) is the distribution of letter j.
-
-        `alphabet` is DNA by default.
-        """
+        """Independent positions; row j of `probs` (L, a) is the distribution of letter j."""
         probs = check_rows("probs", check_array("probs", probs, 2, (None, len(alphabet))))
         return cls(np.ones(1), probs[:, None, :], alphabet)
 
@@ -76,10 +68,10 @@ class Background:
         """Homogeneous chain of `length` letters; it need not start in its stationary distribution.
 
         `initial` (a**D,) is the distribution of the first D letters ([1.0] for D = 0) and
-        gives the order D; `transition` has shape (a**D, a). `alphabet` is DNA by default.
+        gives the order D; `transition` has shape (a**D, a).
         """
         initial, a = check_rows("initial", check_array("initial", initial, 1)), len(alphabet)
-        order = _order(len(initial), a)
+        order = round(math.log(len(initial), a))
         if len(initial) != a**order:
             raise ValueError(f"initial has length {len(initial)}, expected a power of {a}")
         rows = check_rows("transition", check_array("transition", transition, 2, (len(initial), a)))
@@ -106,15 +98,22 @@ class Background:
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)
-        check_number("pseudo_count", pseudo_count, 0)
+        checks.check_number("pseudo_count", pseudo_count, 0)
         n = X.shape[1] - order if positional else 1
         check_memory("the table of transitions", (n, a**order, a))
-        constant = (X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW)
+        constant = np.flatnonzero((X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW))
         possible = np.ones((X.shape[1], a))
         if positional:
             possible[constant] = np.eye(a)[X[0, constant]]
-        elif constant.any():
-            _warn_of_constant({j: alphabet.letters[X[0, j]] for j in np.flatnonzero(constant)})
+        elif len(constant):
+            shown = ", ".join(f"{j} ({alphabet.letters[X[0, j]]})" for j in constant[:4])
+            warnings.warn(
+                f"all sequences have the same letter in column {shown}"
+                f"{', …' * (len(constant) > 4)}, but this background is the same at all positions: "
+                "words over it get importance although nothing varies there; pass positional=True "
+                "to Background.fit, or leave the column out",
+                stacklevel=2,
+            )
         first = np.full(a**order, float(pseudo_count))
         for t, column in enumerate(letters(np.arange(a**order), order, a).T):
             first *= possible[t, column]
@@ -174,15 +173,7 @@ class Background:
             Pr(x | z) = Pr(x) prod_t z_t(x_{j+t}) / Z
 
         `motif` is a string, perhaps with ambiguous letters ("GATNNCA"), or an array (k, a) of
-        numbers z_t(b) >= 0. `position` is 0 by default.
-
-        Examples
-        --------
-        >>> from firmlib.strings import Background
-        >>> Background.uniform(3).given("GN", 1).probabilities(1)
-        array([[0.25, 0.25, 0.25, 0.25],
-               [0.  , 0.  , 1.  , 0.  ],
-               [0.25, 0.25, 0.25, 0.25]])
+        numbers z_t(b) >= 0.
         """
         if isinstance(motif, str):
             codes = encode([motif], alphabet=self.alphabet, unknown="average", name="motif")
@@ -225,21 +216,13 @@ class Background:
             return self.initial, transition, -np.inf
         return initial / total, transition, float(log_z + np.log(total))
 
-    def probability(self, motif: str, position: int) -> float:
-        """Pr(X[j:j+k] = z) for the word z = `motif` and j = `position`."""
-        z = encode([motif], alphabet=self.alphabet, name="motif")
-        last = self.length - check_integer("the motif's length", z.shape[1], 1, self.length)
-        j = check_integer("position", position, 0, last)
-        return float(self.motif_probabilities(z)[0, j])
-
     def motif_probabilities(self, motifs: Sequence[str] | ArrayLike) -> np.ndarray:
         """Pr(X[j:j+k] = z) for `motifs` z of one length k, shape (n_motifs, L - k + 1)."""
-        Z, D = encode(motifs, alphabet=self.alphabet, name="motifs"), self.order
+        Z, D, a = encode(motifs, alphabet=self.alphabet, name="motifs"), self.order, self.alphabet
         k = check_integer("the motifs' length", Z.shape[1], 1, self.length)
         if k <= D:
-            return self.probabilities(k)[:, windows(Z, k, len(self.alphabet))[:, 0]].T
-        n = self.length - k + 1
-        context = windows(Z, D, len(self.alphabet)).T
+            return self.probabilities(k)[:, windows(Z, k, len(a))[:, 0]].T
+        n, context = self.length - k + 1, windows(Z, D, len(a)).T
         p = self.contexts[:n, context[0]]
         for t in range(k - D):
             p = p * self.transition[t : t + n, context[t], Z[:, D + t]]
@@ -264,27 +247,9 @@ def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:
     return np.vstack([from_left, table.reshape(len(table), size, -1).sum(axis=1)])
 
 
-def _warn_of_constant(columns: dict[int, str]) -> None:
-    shown = ", ".join(f"{j} ({b})" for j, b in [*columns.items()][:4])
-    warnings.warn(
-        f"all sequences have the same letter in column {shown}{', …' * (len(columns) > 4)}, but "
-        "this background is the same at all positions: words over it get importance although "
-        "nothing varies there; pass positional=True to Background.fit, or leave the column out",
-        stacklevel=3,
-    )
-
-
-def _order(n_contexts: int, size: int) -> int:
-    """The greatest D with size**D <= n_contexts."""
-    order = 0
-    while size ** (order + 1) <= n_contexts:
-        order += 1
-    return order
-
-
 def check_rows(name: str, array: np.ndarray) -> np.ndarray:
     """Return probabilities whose last axis sums to 1, exactly so but for rounding."""
-    array = check_probability(name, array)
+    array = checks.check_probability(name, array)
     total = array.sum(axis=-1, keepdims=True)
     if np.abs(total - 1).max() > _PRINTED:
         row = int(np.abs(total - 1).argmax())

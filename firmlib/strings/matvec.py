@@ -8,13 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.kernel import (
-    check_kernel,
-    degree_factors,
-    mix_positions,
-    shift_factors,
-    wds_diagonal,
-)
+from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions, wds_diagonal
 from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import check_array, check_memory
 
@@ -57,37 +51,37 @@ class WDSOperator:
         unknown: str = "error",
     ) -> None:
         X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
-        check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+        factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
         self.shape, self.scale = (len(X), len(X)), np.ones(len(X))
         if normalize:
             options: dict[str, Any] = {"degree": degree, "shift": shift, "alphabet": alphabet}
             options |= {"reverse_complement": reverse_complement, "unknown": unknown}
             k = wds_diagonal(X, shift_weights=shift_weights, **options)
             self.scale = 1 / np.sqrt(np.where(k > 0, k, 1))
-        self._strands = 2 if reverse_complement else 1
         if reverse_complement:
             X = np.concatenate([X, alphabet.reverse_complement(X)])
-        size, length = len(alphabet), X.shape[1]
-        self._base = size + int(X.max() >= size)  # an unknown letter is one more
-        self._delta = np.outer(degree_factors(degree), shift_factors(shift, shift_weights))
-        short = max(d for d in range(1, degree + 1) if d == 1 or self._base**d <= 2 * len(X))
-        tables = [(length - d + 1) * self._base**d for d in range(1, short + 1)]
-        words = [(length - d + 1) * len(X) for d in range(short + 1, degree + 1)]
-        check_memory("the table of the words in X", (sum(tables) + 2 * sum(words), 2))
-        known = np.minimum(X, size)
-        self._ends = [windows(known[:, p : p + short], min(short, length - p), self._base)[:, 0]
+        size, (n, length) = len(alphabet), X.shape
+        self._base = base = size + int(X.max() >= size)  # an unknown letter is one more
+        self._delta = np.outer(degree_factors(degree), factors)
+        short = max(d for d in range(1, degree + 1) if d == 1 or base**d <= 2 * n)
+        entries = [(length - d) * (base ** (d + 1) if d < short else 2 * n) for d in range(degree)]
+        check_memory("the table of the words in X", (sum(entries), 2))
+        X, Z = np.minimum(X, size), X
+        self._ends = [windows(X[:, p : p + short], min(short, length - p), base)[:, 0]
                       for p in range(length)]  # fmt: skip
-        every = [letters(np.arange(self._base**d), d, self._base) for d in range(1, short + 1)]
-        self._known = [(word < size).all(axis=1) for word in every]
-        self._tables = [np.empty((2, length - d + 1, len(k))) for d, k in enumerate(self._known, 1)]
+        self._tables = [np.empty((2, length - d + 1, base**d)) for d in range(1, short + 1)]
+        every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
+        self._known = [(word < size).all(axis=1) for word in every] if base > size else []
         self._long = [
-            _long_words(windows(X, d, size), self._delta[d - 1]) for d in range(short + 1, degree + 1)
+            _long_words(windows(Z, d, size), self._delta[d - 1])
+            for d in range(short + 1, degree + 1)
         ]
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
         """K v; not from several threads, because the sums of words are kept in place."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
-        v = np.tile(v / self._strands, self._strands)
+        strands = len(self._ends[0]) // len(v)
+        v = np.tile(v / strands, strands)
         score = self._short_words(v)
         for F, delta, above in self._long:
             g = F.T @ v
@@ -110,11 +104,12 @@ class WDSOperator:
         shorter = np.zeros((len(self._ends) + 1, 1))
         for d, (g, mixed) in enumerate(self._tables, 1):
             mix_positions(g, self._delta[d - 1], mixed)
-            mixed *= self._known[d - 1]
+            if self._known:
+                mixed *= self._known[d - 1]
             mixed += np.repeat(shorter[: len(mixed)], base, axis=1)
             last = d == len(self._tables)
             for p in range(0 if last else len(mixed) - 1, len(mixed)):
-                score += np.take(mixed[p], self._ends[p])
+                score += np.take(mixed[p], self._ends[p], mode="clip")
             shorter = mixed
         return score
 
@@ -147,7 +142,7 @@ def solve(
     centred: bool = False,
     **tolerance: float,
 ) -> np.ndarray:
-    """Solve (K + ridge) a = target on some rows, by conjugate gradients from `start`; a = 0 elsewhere.
+    """Solve (K + ridge) a = target on some rows, a = 0 elsewhere, by conjugate gradients.
 
     If `centred`, among the vectors of mean 0, up to a constant.
     """

@@ -13,7 +13,7 @@ from firmlib.binary import firm_from_poim
 from firmlib.strings._sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import ROUNDING, check_weights, each_poim
+from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_option
@@ -44,8 +44,7 @@ def motif_importance(
     ----------
     weights : PositionalWeights
     motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
-    background, scale
-        As in `poim`.
+    background, scale : as in `poim`
 
     Examples
     --------
@@ -93,7 +92,7 @@ def _word_importance(
 ) -> np.ndarray:
     k = Z.shape[1]
     if k <= background.order:
-        Q = next(each_poim(weights, k, k, background))
+        Q = exact_poim(weights, k, background)
         Q = Q[:, windows(Z, k, len(weights.alphabet))[:, 0]].T
     else:
         Q = (_inside(weights, Z) + _beside(weights, Z, background)).T

@@ -1,11 +1,7 @@
-"""Positional oligomer importance matrices, exact for any Markov background (Sections 1.2, 2.3).
-
-`sweep` takes expectations over the letters outside a window, from long words down to short ones;
-`poim` puts windows together again, from short ones up to long ones.
-"""
+"""Positional oligomer importance matrices, exact for any Markov background (Sections 1.2, 2.3)."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,18 +31,18 @@ def poim(
     n: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> np.ndarray:
-    """Importance of all words z of length k at all positions j, eq. (5).
+    """Importance of all words z of length k at all positions j, (L - k + 1, a**k), eq. (5).
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
     exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
-    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008).
+    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008). For DNA, columns
+    are in the order AA..A, AA..C, ..., TT..T. Impossible words have importance 0.
 
     Parameters
     ----------
     weights : PositionalWeights, or callable
-        s. Any other model, as in `fit_surrogate`, is replaced by its surrogate; pass the surrogate
-        yourself to see its R² and choose its options.
+        s. A callable, as in `fit_surrogate`, is replaced by its surrogate.
     k : int
         Letters in each word.
     background : Background, optional
@@ -56,12 +52,6 @@ def poim(
     n : int, optional
         Calls of the model for its surrogate; required for a callable.
     random_state : int, RandomState or None, default None
-        For the surrogate.
-
-    Returns
-    -------
-    ndarray of shape (L - k + 1, a**k), with a letters
-        For DNA, columns in the order AA..A, AA..C, ..., TT..T. Impossible words have importance 0.
 
     Examples
     --------
@@ -74,11 +64,13 @@ def poim(
     """
     check_option("scale", scale, ("poim", "firm"))
     if callable(weights) and background is not None and n is not None:
-        from firmlib.strings.surrogate import best_surrogate
+        from firmlib.strings.surrogate import fit_surrogate
 
-        weights = best_surrogate(weights, background, n, random_state=random_state)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the surrogate explains only")  # said below
+            weights = fit_surrogate(weights, background, n, random_state=random_state)
     weights, background = check_weights(weights, background)
-    return next(each_poim(weights, check_integer("k", k, 1, weights.length), 0, background, scale))
+    return exact_poim(weights, check_integer("k", k, 1, weights.length), background, scale)
 
 
 def check_weights(
@@ -102,39 +94,12 @@ def check_weights(
     return weights, check_background(weights, background)
 
 
-def each_poim(
-    weights: PositionalWeights, low: int, high: int, background: Background, scale: str = "poim"
-) -> Iterator[np.ndarray]:
-    """Yield the `poim` of each k from `low` to `high`, or of `low` only, from one sweep."""
-    D, high = background.order, max(low, high)
-    tables = 8 if high < weights.degree else 2  # in memory at once
-    shape = (tables, weights.length - high + 1, len(weights.alphabet) ** high)
-    check_memory("the POIM with its tables", shape)
-    for d, T, both in _windows(weights, max(high, D + 1), background):
-        if D + 1 < d < low:
-            continue
-        T = T if d >= high else T.copy()  # longer windows need it as it is
-        if np.ndim(both):
-            T += both
-        for k in range(low, min(D, high) + 1) if d == D + 1 else ():
-            yield _scaled(_means(T, k, background), k, background, scale)
-        if low <= d <= high:
-            yield _scaled(T, d, background, scale)
+def exact_poim(
+    weights: PositionalWeights, k: int, background: Background, scale: str = "poim"
+) -> np.ndarray:
+    """`poim` of checked arguments, without warnings.
 
-
-def _scaled(Q: np.ndarray, k: int, background: Background, scale: str) -> np.ndarray:
-    if scale == "firm" or background.has_zeros:
-        for q, p in zip(Q, background.probabilities(k), strict=True):
-            q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
-    return Q
-
-
-def _windows(
-    weights: PositionalWeights, top: int, background: Background
-) -> Iterator[tuple[int, np.ndarray, Any]]:
-    """From windows of D + 1 letters up to `top`, what `Q'` is the sum of: T_d(z) and both_d(z).
-
-    T_d(z) is the expected sum of all that does not reach out on both sides,
+    Q' is the sum of both_k(z), which reaches out on both sides, and of T_k(z), the rest:
 
         T_d(z) = (w + right + left)_d(z) + (T - right)_{d-1}(z[:-1]) + (T - left)_{d-1}(z[1:])
                  - T_{d-2}(z[1:-1]),
@@ -142,19 +107,28 @@ def _windows(
     because what lies left and what lies right of D known letters is independent.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
+    top = max(k, D + 1)
+    tables = 8 if k < weights.degree else 2  # in memory at once
+    check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
     levels = {level.d: level for level in sweep(weights, background, top) if level.d <= top}
     right, left, mean = messages(weights, background, levels[D])
     left -= mean
     inside, inner = np.zeros((L + 1, 1)), None
     for d in range(1, D + 1):
         inside, inner = _join(a, weights.dense(d), inside, inside, inner), inside
-    prefix, suffix, before = inside + left, inside + right, inside + left + right
+    prefix, suffix, T = inside + left, inside + right, inside + left + right
     for d in range(D + 1, top + 1):
-        _, w, right, left, both = levels[d]
-        T = _join(a, total(w, right, left), prefix, suffix, inner)
-        yield d, T, both
-        prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
-        inner, before = before, T
+        _, w, right, left, both = levels.pop(d)
+        T, inner = _join(a, total(w, right, left), prefix, suffix, inner), T
+        if d < top:
+            prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
+        elif np.ndim(both):
+            T += both
+    Q = T if k > D else _means(T, k, background)
+    if scale == "firm" or background.has_zeros:
+        for q, p in zip(Q, background.probabilities(k), strict=True):
+            q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
+    return Q
 
 
 def _join(
@@ -229,8 +203,7 @@ def max_by_length(
     weights : PositionalWeights
     max_k : int, default 8
         The greatest length.
-    background, scale
-        As in `poim`; on the scale of FIRM, lengths can be compared.
+    background, scale : as in `poim`; on the scale of FIRM, lengths can be compared
 
     Examples
     --------
@@ -246,7 +219,9 @@ def max_by_length(
     weights, background = check_weights(weights, background)
     max_k = check_integer("max_k", max_k, 1, weights.length)
     largest = np.full((max_k, weights.length), np.nan)
-    for row, Q in zip(largest, each_poim(weights, 1, max_k, background, scale), strict=True):
+    check_memory("the POIM with its tables", (8, weights.length, len(weights.alphabet) ** max_k))
+    for k, row in enumerate(largest, 1):
+        Q = exact_poim(weights, k, background, scale)
         row[: len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
     lengths = pd.RangeIndex(1, max_k + 1, name="length")
     return pd.DataFrame(largest, lengths).rename_axis(columns="position")

@@ -7,7 +7,7 @@ import numpy as np
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import changed_letters
-from firmlib.strings.poim import check_weights, each_poim
+from firmlib.strings.poim import check_weights, exact_poim
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import check_integer, check_memory
@@ -23,13 +23,6 @@ class Motif(NamedTuple):
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
     b is e times less likely if it costs one k-th of the importance.
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights, top_motifs
-    >>> [motif] = top_motifs(PositionalWeights.from_dict({("GA", 3): 1.0}, 9), 2, 1)
-    >>> motif.word, motif.position
-    ('GA', 3)
     """
 
     word: str
@@ -67,7 +60,7 @@ def top_motifs(
 
     so that the most that can still be gained after some letters is a function of the last d - 1 of
     them, by dynamic programming from the end. The best n motifs follow letter by letter, exactly.
-    For k > d, a table of all words of d letters must fit into memory: d is about 10 at most.
+    If k > d, a table of all words of d letters must fit into memory: d is 10 at most, for DNA.
 
     Parameters
     ----------
@@ -84,9 +77,8 @@ def top_motifs(
 
     Returns
     -------
-    Motifs
-        A list of (word, position, importance, pwm), the best first; ties, which rounding may break,
-        by position and then by letters. Fewer than n if there are no more.
+    list of Motif
+        The best first; ties, which rounding may break, by position and then by letters.
 
     Examples
     --------
@@ -112,10 +104,7 @@ def top_motifs(
     pwm = np.eye(len(weights.alphabet))[Z]
     if merge:
         Q = changed_letters(weights, Z, background)[0]
-        if weights.positional:
-            Q = Q[np.arange(len(Z)), :, :, position]
-        else:
-            Q = Q.mean(axis=3)
+        Q = Q[np.arange(len(Z)), :, :, position] if weights.positional else Q.mean(axis=3)
         good = value > 0
         pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
     pwm /= pwm.sum(axis=2, keepdims=True)
@@ -199,13 +188,14 @@ def _gains(
     Means over positions if words may stand anywhere; -inf for what is impossible.
     """
     n, a = weights.length - k + 1, len(weights.alphabet)
-    *shorter, Q = each_poim(weights, max(1, d - (d < k)), d, background)
+    Q = exact_poim(weights, d, background)
     if background.has_zeros:
         Q[background.probabilities(d) == 0] = -np.inf
-    tables = [Q[:n].copy() if shorter else Q[:n]]
-    if shorter:
-        Q -= np.repeat(shorter[0][:-1], a, axis=1)
-    tables += [Q[t : t + n] for t in range(1, k - d + 1)]
+    tables = [Q[:n]]
+    if d < k:
+        tables = [Q[:n].copy()]
+        Q -= np.repeat(exact_poim(weights, d - 1, background)[:-1], a, axis=1) if d > 1 else 0
+        tables += [Q[t : t + n] for t in range(1, k - d + 1)]
     if not weights.positional:
         tables = [table.mean(axis=0, keepdims=True) for table in tables]
     return tables[0], tables[1:]

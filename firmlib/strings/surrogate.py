@@ -45,8 +45,9 @@ def fit_surrogate(
     position, s(x) ~ b + sum_i alpha_i k(x_i, x) with the weighted degree kernel, or one weight for
     each word wherever it stands, s(x) ~ b + sum_y w_y (number of y in x). The penalty is the one
     that predicts the scores of a fifth of the sequences best; the final fit uses all sequences.
-    Importances are exact for the surrogate, and as good as it is for the model: see its `r2`, and
-    `confirm` the motifs that matter. Two motifs that must occur together are missed.
+    Its `r2` is the share of the variance that it explains on that fifth, NaN if all scores there
+    are equal; below 0.5 there is a warning. Two motifs that must occur together are missed:
+    `confirm` the motifs that matter.
 
     Parameters
     ----------
@@ -67,12 +68,6 @@ def fit_surrogate(
         Sequences in one call of `score`.
     random_state : int, RandomState or None, default None
 
-    Returns
-    -------
-    PositionalWeights
-        ``r2`` is the share of the scores' variance that it explains on the fifth; NaN if all scores
-        there are equal. Below 0.5 there is a warning. ``positional`` says which kind it is.
-
     Examples
     --------
     >>> from firmlib.strings import Background, fit_surrogate, top_motifs
@@ -82,31 +77,6 @@ def fit_surrogate(
     >>> top_motifs(surrogate, 3, 1)[0][:2], surrogate.r2 > 0.99
     (('GAT', 3), True)
     """
-    options: dict[str, Any] = {"positional": positional, "degree": degree}
-    options |= {"reverse_complement": reverse_complement, "batch_size": batch_size}
-    best = best_surrogate(score, background, n, random_state=random_state, **options)
-    if best.r2 is not None and best.r2 < LOW_R2:
-        warnings.warn(
-            f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
-            f"scores (R² {best.r2:.2f}): its importances miss most of what the model does; draw "
-            "more sequences, allow longer words (degree), and confirm motifs on the model",
-            stacklevel=2,
-        )
-    return best
-
-
-def best_surrogate(
-    score: Callable[..., Any],
-    background: Background,
-    n: int,
-    *,
-    positional: bool | str = "auto",
-    degree: int | None = None,
-    reverse_complement: bool = False,
-    batch_size: int = 1000,
-    random_state: int | np.random.RandomState | None = None,
-) -> PositionalWeights:
-    """`fit_surrogate` without its warning."""
     n = check_integer("n", n, 10)
     check_option("positional", positional, ("auto", True, False))  # type: ignore[arg-type]
     if degree is not None:
@@ -118,7 +88,15 @@ def best_surrogate(
         for kind, fit in ((True, _fit_positional), (False, _fit_anywhere))
         if positional in (kind, "auto")
     ]
-    return max(fits, key=lambda fitted: -np.inf if np.isnan(r2 := fitted.r2 or 0.0) else r2)
+    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2, nan=-np.inf))
+    if best.r2 is not None and best.r2 < LOW_R2:
+        warnings.warn(
+            f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
+            f"scores (R² {best.r2:.2f}): its importances miss most of what the model does; draw "
+            "more sequences, allow longer words (degree), and confirm motifs on the model",
+            stacklevel=2,
+        )
+    return best
 
 
 def _fit_positional(
@@ -233,30 +211,21 @@ def confirm(
     background itself with the same random numbers, so that they differ in little but the motif;
     Q' is the mean of s(X') - s(X). With a surrogate g, whose own Q' is known exactly, the mean of
 
-        s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),
+        s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),   c by least squares.
 
-    c by least squares: what the surrogate predicts about the pairs is no longer noise. What is
-    left may come from a few rare pairs that the sample has not met; the standard error allows for
-    one of them, as large as the largest difference, in the n pairs. If no pair differs, it is half
-    the bound by the rule of three, 3 / n times the range of all scores, and never 0.
+    The standard error allows for one rare pair, as large as the largest difference, that the n
+    pairs have not met. If no pair differs, it is half the bound by the rule of three, 3 / n times
+    the range of all scores. If all scores are equal, the result is NaN, with a warning.
 
     Parameters
     ----------
-    score, background, batch_size, random_state
-        As in `fit_surrogate`.
+    score, background, batch_size, random_state : as in `fit_surrogate`
     motifs : sequence of `Motif`, or of (word, position)
         Ambiguous letters allowed. With the position None the motif is put at random positions.
     n : int
         Pairs for each motif, at least 10; m motifs take (m + 1) n scores.
     surrogate : PositionalWeights, optional
         The result of `fit_surrogate`, as control variate.
-
-    Returns
-    -------
-    DataFrame
-        One row per motif; columns "motif", "position", "surrogate" (its Q', NaN if there is none),
-        "measured" (Q' of the model) and its "standard_error". Both are NaN, with a warning, if all
-        scores are equal.
 
     Examples
     --------

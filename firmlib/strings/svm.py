@@ -34,18 +34,14 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
         1/2 alpha'K alpha + C sum_i v_i loss(1 - y_i s(x_i)),  loss(t) = max(0, t) or max(0, t)^2,
 
-    where v_i is 1 unless there are weights of classes or of sequences.
-
-    It is for motifs near fixed places, such as splice sites. For motifs that may stand anywhere,
-    train another model and use ``fit_surrogate(model, background, n, positional=False)``.
-    scikit-learn's `CalibratedClassifierCV` adds probabilities, `OneVsRestClassifier` more classes.
+    where v_i is 1 unless there are weights of classes or of sequences. It is for motifs near fixed
+    places; for motifs that may stand anywhere, train another model and use `fit_surrogate`.
 
     Parameters
     ----------
     degree : int from 1 to 31, default 8
         The longest word that the kernel compares.
-    shift, shift_weights, normalize, reverse_complement, unknown
-        As in `wds_kernel`.
+    shift, shift_weights, normalize, reverse_complement, unknown : as in `wds_kernel`
     C : float, default 1.0
         Weight of the loss.
     loss : {"hinge", "squared_hinge"}, default "hinge"
@@ -53,7 +49,6 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
         `WDSOperator`, in time and memory linear in n.
     class_weight : dict from class to weight, "balanced" or None, default None
-        As in scikit-learn's `SVC`.
     alphabet : Alphabet, optional
         DNA by default.
     tol : float, default 1e-6
@@ -66,14 +61,12 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     ----------
     weights_ : PositionalWeights
         The model unfolded, computed when first needed.
-    classes_, support_, support_vectors_, dual_coef_, intercept_, n_iter_, n_features_in_
-        As in scikit-learn; s(x) > 0 stands for the second class.
     kernel_ : dict
-        The arguments of `wds_kernel` that the model was fitted with.
+        The arguments of `wds_kernel` that the model was fitted with; other names as in `SVC`.
 
     Examples
     --------
-    >>> from firmlib.strings.svm import WDSClassifier
+    >>> from firmlib.strings import WDSClassifier
     >>> X = ["GATTACA", "CATTACC", "GATTAAA", "ACGTACG", "CCGTAGG", "ACGGACC"]
     >>> model = WDSClassifier(degree=3, shift=1).fit(X, ["yes"] * 3 + ["no"] * 3)
     >>> model.predict(["TATTACA", "ACGTTGG"]).tolist()
@@ -112,7 +105,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes.
 
-        `sample_weight`, n numbers from 0 on, says how much the loss of each counts; 1 by default.
+        `sample_weight`, n numbers from 0, says how much the loss of each counts.
         """
         X, labels = self._encode(X), np.asarray(column_or_1d(y, warn=True))
         check_consistent_length(X, labels)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from firmlib.strings._sweep import expected_score
 from firmlib.strings.alphabet import DNA, Alphabet, decode, encode
 from firmlib.strings.background import Background
-from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions, shift_factors
+from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions
 from firmlib.strings.words import find, windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
@@ -26,24 +26,15 @@ _FILLINGS = 4**6  # sequences that one with unknown letters stands for, to go th
 class PositionalWeights:
     """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
 
-    For short words, w is a table. Only a tiny part of all long words has a weight: w stays folded
-    up in the sequences they come from. Made by `from_dual`, `from_dict` and `from_tables`.
+    Made by `from_dual`, `from_dict` and `from_tables`. Attributes: `length` L, `degree`,
+    `intercept` b, `alphabet`; `reverse_complement`, whether both strands have one score;
+    `positional`, whether the weight of a word depends on its position; `r2`, for a surrogate, the
+    share of the variance of held-out scores that it explains.
 
-    Attributes
-    ----------
-    length, degree, intercept, alphabet
-        L, the length of the longest words, b, and the letters.
-    tables : dict
-        w for words of up to `split` letters, ``{d: ndarray of shape (L - d + 1, a**d)}``.
-    sequences, values, smear : arrays of shape (n, L), (n, degree) and (S + 1,)
-        w for longer words: each word of d letters in sequence i has the weight values[i, d - 1], and
-        smear[s] times as much at positions s before and after.
-    reverse_complement : bool
-        Whether both strands have one score, so that a motif is named on one of them.
-    positional : bool
-        False if a word has the same weight at all positions (`fit_surrogate`).
-    r2 : float or None
-        For a surrogate, the share of the variance of held-out scores that it explains.
+    For words of up to `split` letters, w is in `tables`, ``{d: array of shape (L - d + 1, a**d)}``.
+    Only a tiny part of all longer words has a weight: words of d letters in sequence i of
+    `sequences` (n, L) have the weight values[i, d - 1], and smear[s] times as much s positions
+    before and after.
 
     Examples
     --------
@@ -104,12 +95,12 @@ class PositionalWeights:
         """
         X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
-        check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+        smear = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
         X, a, length = X[a != 0], a[a != 0], X.shape[1]
         if reverse_complement:
             X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
-        options: dict[str, Any] = {"smear": shift_factors(shift, shift_weights)}
-        options |= {"alphabet": alphabet, "reverse_complement": reverse_complement}
+        options: dict[str, Any] = {"smear": smear, "alphabet": alphabet}
+        options["reverse_complement"] = reverse_complement
         folded = cls(length, {}, X, np.outer(a, degree_factors(degree)), **options)
         words = X.size * (2 * shift + 1)  # to go through one by one
         entries = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
@@ -126,10 +117,7 @@ class PositionalWeights:
         intercept: float = 0.0,
         alphabet: Alphabet = DNA,
     ) -> Self:
-        """Take single `weights`, ``{(word, position): weight}``, of sequences of `length` letters.
-
-        `intercept` is 0 by default, `alphabet` DNA.
-        """
+        """Take single `weights`, ``{(word, position): weight}``, for sequences of one `length`."""
         length = check_integer("length", length, 1)
         if not weights:
             raise ValueError("weights is empty; expected {(word, position): weight}")
@@ -151,10 +139,7 @@ class PositionalWeights:
     def from_tables(
         cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0, alphabet: Alphabet = DNA
     ) -> Self:
-        """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them.
-
-        `intercept` is 0 by default, `alphabet` DNA.
-        """
+        """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them."""
         a, most = len(alphabet), _longest_table(alphabet)
         if not tables:
             raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
@@ -182,7 +167,7 @@ class PositionalWeights:
         for X, value in self._batches(d):
             row, start, column = find(windows(X, d, size), codes)
             np.add.at(w.reshape(-1), start * m + column, value[row])
-        return w if len(self.smear) == 1 else mix_positions(w, self.smear)
+        return w if len(self.smear) == 1 else mix_positions(w, self.smear, np.empty_like(w))
 
     def _batches(self, d: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Some sequences at a time, with the weight of their words of d letters."""
@@ -212,15 +197,8 @@ class PositionalWeights:
     ) -> np.ndarray:
         """s(x) for each sequence in `X`, shape (n,).
 
-        With `unknown` = "average" ("error" by default), ambiguous letters are allowed, and the
-        result is E[s(X) | the known letters], exactly, over `background`, uniform by default.
-
-        Examples
-        --------
-        >>> from firmlib.strings import PositionalWeights
-        >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
-        >>> w.score(["GATTNCA", "GRTCACA"], unknown="average")
-        array([1.125, 0.5  ])
+        With `unknown` = "average", ambiguous letters are allowed, and the result is
+        E[s(X) | the known letters], exactly, over `background`, uniform by default.
         """
         X = encode(X, alphabet=self.alphabet, unknown=unknown, name="X")
         if X.shape[1] != self.length:
