@@ -2,10 +2,13 @@
 
 import pytest
 
+from tests import mutants_strings
 from tests.mutants_core import MUTANTS, changed
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant[0]}: {mutant[1]}")
+@pytest.mark.parametrize(
+    "mutant", MUTANTS + mutants_strings.MUTANTS, ids=lambda mutant: f"{mutant[0]}: {mutant[1]}"
+)
 def test_mutants_find_their_place(mutant):
     source = changed(*mutant)
     compile(source, mutant[0], "exec")

@@ -55,7 +55,6 @@ def motif_importance(
            [ -1.,  -1.],
            [127.,  -1.]])
     """
-    check_option("scale", scale, ("poim", "firm"))
     weights, background = check_weights(weights, background)
     return exact_importance(weights, motifs, background, scale)
 
@@ -66,7 +65,8 @@ def exact_importance(
     background: Background,
     scale: str = "poim",
 ) -> np.ndarray:
-    """`motif_importance` of checked arguments, without warnings."""
+    """`motif_importance` of checked weights and background, without warnings."""
+    check_option("scale", scale, ("poim", "firm"))
     if np.ndim(np.asarray(motifs)) == 3:
         pwm = check_array("motifs", motifs, 3, (None, None, len(weights.alphabet)))
         pwm = check_rows("motifs", pwm)

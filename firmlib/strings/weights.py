@@ -182,10 +182,10 @@ class PositionalWeights:
         if d in self.tables:
             return np.where(code < 0, 0, self.tables[d][position, code])
         words = [windows(X, d, len(self.alphabet)).ravel() for X, _ in self._batches(d)]
-        known = np.unique(np.concatenate(words))
-        *where, which = find(code, known[known >= 0])
-        codes, column = np.unique(which, return_inverse=True)
-        w[*where] = self.columns(d, known[known >= 0][codes])[position[*where], column]
+        known = np.sort(np.concatenate(words))
+        *where, _ = find(code, known[known >= 0])
+        codes, column = np.unique(code[*where], return_inverse=True)
+        w[*where] = self.columns(d, codes)[position[*where], column]
         return w
 
     def score(
