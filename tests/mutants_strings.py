@@ -53,8 +53,8 @@ TESTS = {
     "background": ("background", ""),
     "_sweep": ("poim", "definition"),
     "poim": ("poim", "definition or indicators"),
-    "motifs": ("motifs any", "entry_of_the_poim or (ambiguous and DNA)"),
-    "search": ("any surrogate motifs", "strands_are_one or merging or sorting"),
+    "motifs": ("any motifs", "(ambiguous and DNA and firm) or entry_of_the_poim"),
+    "search": ("any surrogate motifs", "strands_are_one or merging or pwm_is or sorting"),
     "svm": ("svm", "kernel_expansion or dense_solver"),
     "surrogate": ("surrogate", "confirm or never_zero or exact_poim or two_motifs"),
 }

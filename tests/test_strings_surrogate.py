@@ -236,6 +236,17 @@ def test_merging_lists_a_motif_once():
     assert len(top_motifs(both, 8, 1)) == 1
 
 
+def test_the_pwm_is_made_of_the_importance_of_changed_letters():
+    weights = PositionalWeights.from_dict({("GAT", 3): 1.0, ("GA", 3): 0.5, ("TT", 5): 0.25}, 9)
+    [motif] = top_motifs(weights, 3, 1)
+    for t, row in enumerate(motif.pwm):
+        words = [motif.word[:t] + b + motif.word[t + 1 :] for b in "ACGT"]
+        ratio = motif_importance(weights, words)[:, motif.position] / motif.importance
+        np.testing.assert_allclose(
+            row, np.clip(ratio, 0, 1) ** 3 / np.sum(np.clip(ratio, 0, 1) ** 3)
+        )
+
+
 class Tensor:
     """As much of a torch tensor as is needed."""
 

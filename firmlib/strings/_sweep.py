@@ -8,7 +8,7 @@ short ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,24 +21,15 @@ if TYPE_CHECKING:
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
 
-class Level(NamedTuple):
-    """Words of d letters: w, and what reaches out of them; shape (L - d + 1, a**d), or 0.0."""
-
-    d: int
-    w: Any
-    right: Any
-    left: Any
-    both: Any
-
-
-def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[Level]:
-    """Go down in d and yield, given X[i:i+d] = y, the expected sum of the weights that
+def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[tuple]:
+    """Go down in d and yield d, w, and, given X[i:i+d] = y, the expected sum of the weights that
 
         right_{i,d}(y) = E_last(w + right)_{i,d+1}(y)        start at i, end after i + d,
         left_{i,d}(y)  = E_first(w + left)_{i-1,d+1}(y)      start before i, end at i + d,
         both_{i,d}(y)  = E_first(right + both)_{i-1,d+1}(y)  start before i, end after i + d,
 
-    from d = `top`, or from the longest table of `weights`, to the background's order.
+    from d = `top`, or from the longest table of `weights`, to the background's order: tables of
+    shape (L - d + 1, a**d), or 0.0.
     """
     D, forward, backward = background.order, background.transition, background.backward
     top, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
@@ -46,7 +37,7 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
         right, left, both = sweep_long_words(weights, background, {top: None})[top]
     for d in range(top, D - 1, -1):
         w = weights.columns(d) if 0 < d <= weights.degree else 0.0
-        yield Level(d, w, right, left, both)
+        yield d, w, right, left, both
         if d > D:
             both = _expect_first(total(right, both), backward)
             left = _expect_first(total(w, left), backward)
@@ -93,22 +84,20 @@ def sweep_long_words(
 
 
 def messages(
-    weights: PositionalWeights, background: Background, level: Level
+    weights: PositionalWeights, background: Background, right: Any, left: Any
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Expected sums of all that ends after, or starts before, a context, given X[j:j+D] = c.
 
         right'_j(c) = right_j(c) + sum_b Pr(b | c) (right' + ending)_{j+1}(c[1:] b)
         left'_j(c)  = left_j(c)  + sum_a Pr(a | c) (left' + starting)_{j-1}(a c[:-1])
 
-    `level` is that of d = D; `ending` and `starting` are the weights of the words in a context
-    that end where it ends or start where it starts. Also E[s], without the intercept.
+    `right` and `left` are those of d = D; `ending` and `starting` are the weights of the words in
+    a context that end where it ends or start where it starts. Also E[s], without the intercept.
     """
     D, n, a = background.order, weights.length - background.order, len(weights.alphabet)
     word = np.arange(a ** (D + 1))
-    right, left, starting, ending = np.zeros((4, n + 1, a**D))
-    right += level.right
-    left += level.left
-    mean = 0.0
+    starting, ending = np.zeros((2, n + 1, a**D))
+    right, left, mean = starting + right, starting + left, 0.0
     for d in range(1, D + 1):
         w = weights.dense(d)
         mean += (w * background.probabilities(d))[: D - d + 1].sum()
@@ -125,8 +114,8 @@ def messages(
 
 def expected_score(weights: PositionalWeights, background: Background) -> float:
     """E[s(X)] without the intercept."""
-    *_, level = sweep(weights, background)
-    return messages(weights, background, level)[2]
+    *_, (_, _, right, left, _) = sweep(weights, background)
+    return messages(weights, background, right, left)[2]
 
 
 def total(*tables: Any) -> Any:

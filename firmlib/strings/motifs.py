@@ -155,10 +155,9 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
                 np.add(total, table[start : start + n, word], out=total)
 
     ends = {d: windows(Z, d, len(weights.alphabet))[:, [0, -1]] for d in range(D, k + 1)}
-    for level in sweep(weights, background):
-        d, _, right, left, both = level
+    for d, _, right, left, both in sweep(weights, background):
         if d == D:
-            right, left, mean = messages(weights, background, level)
+            right, left, mean = messages(weights, background, right, left)
             left -= mean
         if d <= k:
             add(d, right, left, both, *ends[d].T)

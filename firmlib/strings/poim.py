@@ -110,15 +110,15 @@ def exact_poim(
     top = max(k, D + 1)
     tables = 8 if k < weights.degree else 2  # in memory at once
     check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
-    levels = {level.d: level for level in sweep(weights, background, top) if level.d <= top}
-    right, left, mean = messages(weights, background, levels[D])
+    levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
+    right, left, mean = messages(weights, background, *levels[D][1:3])
     left -= mean
     inside, inner = np.zeros((L + 1, 1)), None
     for d in range(1, D + 1):
         inside, inner = _join(a, weights.dense(d), inside, inside, inner), inside
     prefix, suffix, T = inside + left, inside + right, inside + left + right
     for d in range(D + 1, top + 1):
-        _, w, right, left, both = levels.pop(d)
+        w, right, left, both = levels.pop(d)
         T, inner = _join(a, total(w, right, left), prefix, suffix, inner), T
         if d < top:
             prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
