@@ -223,9 +223,22 @@ def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -
     want = at * known
     i = np.clip(np.ceil(want - 0.5).astype(np.intp), 0, known - 1)
     mid = (np.take_along_axis(first, i, 1) + np.take_along_axis(after, i, 1)) / 2
-    i = np.where(mid >= want - 1e-9 * known, i, np.take_along_axis(after, i, 1))
+    i = np.where(mid >= want - 1e-9 * _lean(F, known) * known, i, np.take_along_axis(after, i, 1))
     value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
     return np.where(i < known, value, np.inf)
+
+
+def _lean(F: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return 1 where a level on the edge of two slots goes up, -1 where it goes down.
+
+    A column and its negative have the same bins: the longer tail tells them apart.
+    """
+    mirror = np.clip(known - 1 - np.arange(F.shape[1]), 0, None)
+    pair = F / 2 + np.take_along_axis(F, mirror, 1) / 2
+    gap = pair - np.take_along_axis(pair, known // 2, 1)
+    width = np.take_along_axis(F, np.maximum(known - 1, 0), 1) / 2 - F[:, :1] / 2
+    first = (np.abs(gap) > 1e-9 * width).argmax(axis=1)  # missing values are not above it
+    return np.where(gap[np.arange(len(F)), first] < 0, -1, 1)[:, None]
 
 
 def _grid(start: np.ndarray, centre: np.ndarray, unit: np.ndarray, cells: int) -> list[np.ndarray]:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import Estimate
-from firmlib.estimation.rows import Rows
-from firmlib.estimation.sums import parts, tally
+from firmlib.estimation.rows import Rows, parts
+from firmlib.estimation.sums import tally
 from firmlib.estimation.variance import TINY, Bins, left_out, pooled
 
 
@@ -32,21 +32,21 @@ def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
     c is 1 for the cells and -1 for each coarser partition, a matrix (cells, bins) of 0 and 1. All
     rows as one bin have the c that makes the sum 0.
     """
-    size, units, zero = sums.shape[-1], rows.unit is not None, np.zeros((1, 1))
+    size, units = sums.shape[-1], rows.unit is not None
     ways = [(1, np.eye(size)), *((-1, way) for way in coarse)]
     ways += [(len(coarse) - 1, np.ones((size, 1)))] if len(coarse) != 1 else []
     V, without = np.zeros(1), np.zeros((rows.G, 1))
     for c, way in ways:
         part = sums if c == 1 and way.shape[1] == size else sums @ way
-        bins = Bins.of(pooled(part, zero, units))
+        bins = Bins.of(pooled(part, units))
         if rows.population:
             V += c * (bins.p * bins.m**2).sum()
         else:
             V += c * bins.T.sum()
-            without += c * left_out(part, zero, bins, units)
+            without += c * left_out(part, bins, units)
     if rows.population:
         return replace(nothing(rows), V=V)
-    cells, weight = Bins.of(pooled(sums, zero, units)), sums[0].sum(axis=-1)
+    cells, weight = Bins.of(pooled(sums, units)), sums[0].sum(axis=-1)
     rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
     least = 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)
     noise = np.array([rest, jackknifed - rest, least])
