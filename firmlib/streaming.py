@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from firmlib import _chunked as chunked
 from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import Rows, joined, rows_of
-from firmlib.estimation.scan import How, Scan, Tally
+from firmlib.estimation.scan import How, Scan, Tally, read
 from firmlib.estimation.sums import total_variance
 from firmlib.features import Group, Pairs, Place, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
 from firmlib.tables.checks import check_integer, check_names
-from firmlib.tables.columns import Column, check_present
+from firmlib.tables.columns import Column
 from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
 
@@ -161,11 +161,11 @@ confidence_level
         names = check_names([f.name for f in found], self.feature_names)
         if self.shared is not None and names != self.shared.names:
             raise ValueError(f"X has the features {names}, expected {self.shared.names}")
-        columns = [f.of(table).take(rows.keep) for f in found]  # type: ignore[union-attr]
-        columns = [c._replace(values=c.dense(rows.n), rows=None) for c in columns]
-        if self.missing == "raise":
-            for name, column in zip(names, columns, strict=True):
-                check_present(f"feature {name!r}", column.values)
+        if self.features is None and table.plain and self.missing != "raise":
+            here = slice(0, table.n) if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
+            columns = [Column(f) for f in table.block(slice(0, table.width), here)]
+        else:
+            columns = [read(f, table, rows, self._how) for f in found]
         return names, columns if self.shared is None else self._joined(columns)
 
     def _joined(self, columns: list[Column]) -> list[Column]:
@@ -197,10 +197,12 @@ confidence_level
         ]
         self.shared = self.shared._replace(columns=kinds)
         self._n, self._has_groups = self._n + rows.n, rows.key is not None
-        columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
-        self._waiting.append((columns, replace(rows, s=rows.s.copy())))
-        found = self._tally is not None or self._given_bins is not None
-        if found or sum(r.n for _, r in self._waiting) >= self.first_rows:
+        ready = self._tally is not None or self._given_bins is not None
+        if not ready:  # the caller may reuse X
+            columns = [c._replace(values=c.values.copy()) for c in columns]
+            rows = replace(rows, s=rows.s.copy())
+        self._waiting.append((columns, rows))
+        if ready or sum(r.n for _, r in self._waiting) >= self.first_rows:
             self._settle(self._given_bins)
 
     def _settle(self, bins: Bins | None = None) -> Tally:
@@ -208,9 +210,12 @@ confidence_level
         assert self.shared is not None
         waiting, self._waiting = self._waiting, []
         if waiting:
-            each = zip(*(columns for columns, _ in waiting), strict=True)
-            columns = [c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each]
-            rows = joined([rows for _, rows in waiting])
+            columns, rows = waiting[0][0], joined([rows for _, rows in waiting])
+            if len(waiting) > 1:
+                each = zip(*(columns for columns, _ in waiting), strict=True)
+                columns = [
+                    c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each
+                ]
             if self._tally is None:
                 axes = None if bins is None else bins.axes
                 self._tally = Tally(columns, rows, self._how, axes=axes, roomy=True)

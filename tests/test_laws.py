@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -353,6 +353,8 @@ def test_units_of_a_feature_do_not_matter(way, rows, scale, shift):
 @given(samples)
 def test_a_feature_turned_around_changes_direction_only(way, rows):
     X = np.round(rows.X)
+    f = np.sort(X[:, 0][~np.isnan(X[:, 0])])
+    assume(np.ptp(f + f[::-1]) > 0)  # nothing tells a symmetric column from its negative
     same(WAYS[way](rows.s, -X), WAYS[way](rows.s, X), errors=5, direction=-1)
 
 

@@ -159,7 +159,7 @@ class Axes:
             place[np.isnan(place)] = width - 1
         if len(F) > 1:
             place += np.arange(0, len(F) * width, width)[:, None]
-        slot = table.take(place.astype(np.intp))
+        slot = table.take(place.astype(np.int32))
         for k in np.flatnonzero(crowded):
             found = self.start[first + k].searchsorted(F[k], side="right") - 1
             slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
@@ -231,7 +231,8 @@ def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -
 def _lean(F: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return 1 where a level on the edge of two slots goes up, -1 where it goes down.
 
-    A column and its negative have the same bins: the longer tail tells them apart.
+    So a column and its negative have the same bins; the longer tail tells them apart. In a
+    symmetric column, which has none, such a level goes up.
     """
     mirror = np.clip(known - 1 - np.arange(F.shape[1]), 0, None)
     pair = F / 2 + np.take_along_axis(F, mirror, 1) / 2

@@ -156,6 +156,8 @@ def rows_of(
 
 def joined(some: Sequence[Rows]) -> Rows:
     """Return several chunks of rows as one."""
+    if len(some) == 1:
+        return some[0]
 
     def all_of(name: str) -> Any:
         each = [getattr(rows, name) for rows in some]

@@ -26,7 +26,7 @@ from firmlib.tables.checks import short
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
-_CELLS = 2**20  # sums that are held at a time
+_CELLS = 2**19  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
 
 
@@ -72,7 +72,7 @@ class Tally:
             read = self._reader(columns)
             self.numbers = Numbers.of(read, rows, how.n_bins, how.drop, roomy)
         self.totals, self.centre = np.zeros((6, FOLDS)), rows.centre
-        self.n, self.units = 0, np.zeros(0, np.uint64)
+        self.n = 0
 
     def _reader(self, columns: Sequence[Column]) -> Read:
         F = np.array([columns[j].values for j in self.places])
@@ -86,8 +86,6 @@ class Tally:
             sums.add(columns[j], rows)
         self.totals += fold_totals(rows)
         self.n += rows.n
-        if rows.key is not None:
-            self.units = np.union1d(self.units, rows.key)
 
     def merge(self, other: Tally) -> None:
         """Add the rows of another one with the same bins."""
@@ -97,13 +95,12 @@ class Tally:
             sums.merge(other.others[j])  # type: ignore[arg-type]
         self.totals = self.totals + moved_totals(other.totals, other.centre - self.centre)
         self.n += other.n
-        self.units = np.union1d(self.units, other.units)
 
 
 class Scan:
     """Collects V of features from their sums over n rows, in any order."""
 
-    def __init__(self, names: Sequence[str], n: int, *, population: bool, units: bool) -> None:
+    def __init__(self, names: list[str], n: int, *, population: bool, units: bool) -> None:
         self.names, self.n, self.population, self.units = names, n, population, units
         m = len(names)
         self.sources: list[Source] = [Source()] * m
@@ -219,7 +216,7 @@ def _sparse(found: Scan, table: Table, rows: Rows, how: How) -> list[int]:
     data, left = table.readable, []
     if not isinstance(rows.keep, slice):
         data = data[np.flatnonzero(rows.keep)]
-    step = 256
+    step = 64
     for a in range(0, table.width, step):
         some = np.arange(a, min(a + step, table.width))
         few, sums = _sparse_numbers(data[:, some[0] : some[-1] + 1], rows, how.drop)

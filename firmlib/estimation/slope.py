@@ -80,11 +80,7 @@ class Line:
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
         told = (mark, missing, self.middle, sums.sum(axis=1), t, not self.nominal)
-        [column] = columns
-        if column is None or column.kind == "number":
-            return [Source("number", *told)]
-        labels = column._replace(values=np.empty(0), rows=None)
-        return [Source(column.kind, *told, shown=labels.shown)]
+        return [Source.of(columns[0], *told)]
 
 
 def _explained(total: np.ndarray) -> tuple:

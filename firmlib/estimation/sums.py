@@ -43,9 +43,12 @@ def summed(cell: np.ndarray, each: np.ndarray, size: int) -> np.ndarray:
     return (where @ each.T).T
 
 
-def tally(sums: np.ndarray, slot: np.ndarray, each: np.ndarray, shift: np.ndarray) -> None:
-    """Add rows of a column, in these slots, to its sums (3 or 5, G, size); shift = fold size."""
-    found = summed(slot + shift, each, sums[0].size).reshape(-1, *sums.shape[1:])
+def tally(sums: np.ndarray, slot: np.ndarray, each: np.ndarray, fold: np.ndarray) -> None:
+    """Add rows, in these slots of d columns (d, n), to the sums (3 or 5, G, d, size)."""
+    d, size = sums.shape[2:]
+    cell = slot + (fold * (d * size)).astype(np.int32)
+    cell += np.arange(0, d * size, size, dtype=np.int32)[:, None]
+    found = summed(cell, each, sums[0].size).reshape(-1, *sums.shape[1:])
     sums += found if len(found) == len(sums) else _five(found)
 
 
@@ -105,6 +108,14 @@ class Source:
     merges: int = 0  # how often neighbouring bins are merged for the curve
     shown: Callable[[np.ndarray], np.ndarray] | None = None  # the user's dates and labels
 
+    @classmethod
+    def of(cls, column: Column | None, *told: Any) -> Source:
+        """Return the source of a column, whose rows are forgotten."""
+        if column is None or column.kind == "number":
+            return cls("number", *told)
+        labels = column._replace(values=np.empty(0), rows=None)
+        return replace(cls(column.kind, *told), shown=labels.shown)
+
     def direction(self) -> float:
         """Return 1 or -1: how the score moves with the rank of the feature; nan if it has none."""
         if self.sums is None or not self.ordered:
@@ -154,15 +165,11 @@ def _sources(
     pooled = sums.sum(axis=1)
     missing = pooled[0, :, -1] / np.maximum(pooled[0].sum(axis=-1), TINY)
     pooled = _kept(pooled, drop)
-    found = []
-    for j, column in enumerate(columns):
-        told = (marks[j], missing[j], centre[j], pooled[:, j], t[j], ordered, merges[j])
-        if column is None or column.kind == "number":
-            found.append(Source("number", *told))
-        else:
-            labels = column._replace(values=np.empty(0), rows=None)  # without the rows
-            found.append(Source(column.kind, *told, labels.shown))
-    return found
+    told = zip(marks, missing, centre, pooled.swapaxes(0, 1), t, strict=True)
+    return [
+        Source.of(column, *each, ordered, m)
+        for column, each, m in zip(columns, told, merges, strict=True)
+    ]
 
 
 class Numbers:
@@ -196,31 +203,23 @@ class Numbers:
             if np.isnan(self.centre).any():
                 later = rows.centres(F, self.drop, here)
                 self.centre = np.where(np.isnan(self.centre), later, self.centre)
-            alike, step = (self.centre == rows.centre).all(), 1
-            if alike:
-                step = min(_VALUES // F.shape[1], _CELLS // self.sums[0, :, 0].size)
-            for j in range(0, len(F), max(step, 1)):
-                some = F[j : j + max(step, 1)]
-                each = rows.parts_of(some[0], self.centre[j], here)
-                self._tally(j, self._slots(j, some), each, rows.fold[here])
+            step = 1
+            if (self.centre == rows.centre).all():
+                step = max(1, min(_VALUES // F.shape[1], _CELLS // self.sums[0, :, 0].size))
+            for j in range(0, len(F), step):
+                some = F[j : j + step]
+                slot, each = self._slots(j, some), rows.parts_of(some[0], self.centre[j], here)
+                tally(self.sums[:, :, j : j + step], slot, each, rows.fold[here])
 
     def _slots(self, j: int, F: np.ndarray) -> np.ndarray:
         """Return the slots of columns from j, after new levels got theirs."""
         slot = self.axes.find(F, j)
-        for k in np.flatnonzero(self.axes.exact[j : j + len(F)]):
+        for k in np.flatnonzero(self.axes.exact[j : j + len(F)]).tolist():
             new = np.append(self.axes.start[j + k], np.nan).take(slot[k]) != F[k]
             if new.any() and not np.isnan(F[k][new]).all():
                 self._grow(j + k, np.unique(F[k][new & ~np.isnan(F[k])]))
                 slot[k] = self.axes.find(F[k : k + 1], j + k)[0]
         return slot
-
-    def _tally(self, j: int, slot: np.ndarray, each: np.ndarray, fold: np.ndarray) -> None:
-        """Add rows in these slots of columns from j."""
-        d, size = len(slot), self.sums.shape[-1]
-        cell = slot + (fold * (d * size)).astype(np.int32)
-        cell += np.arange(0, d * size, size, dtype=np.int32)[:, None]
-        found = summed(cell, each, FOLDS * d * size).reshape(-1, FOLDS, d, size)
-        self.sums[:, :, j : j + d] += found if len(found) == len(self.sums) else _five(found)
 
     def _grow(self, j: int, values: np.ndarray) -> None:
         """Give new levels of a column slots while there are any; then slots are shared."""
@@ -246,8 +245,8 @@ class Numbers:
                 theirs._grow(j, np.setdiff1d(own[np.isfinite(own)], new))
         if not np.array_equal(self.axes.start, theirs.axes.start):
             raise ValueError("other has other bins; expected streams with the same bins")
-        self.centre, more = _joined(self.centre, other.centre, theirs.sums)
-        self.sums = _added(self.sums, more)
+        self.centre = np.where(np.isnan(self.centre), other.centre, self.centre)
+        self.sums = _added(self.sums, _moved(theirs.sums, other.centre, self.centre))
 
     def spread(self, n: float, units: bool) -> Spread:
         """Return V of each column, if there are n rows."""
@@ -277,7 +276,7 @@ class Levels:
         else:
             labels, code = column.labels, f[known].astype(np.intp)
         where = self._union(pd.Index(labels))
-        slot = np.full(len(known), len(self.labels))
+        slot = np.full(len(known), len(self.labels), np.int32)
         slot[known] = where[code]
         every = slice(0, rows.n)
         if np.isnan(self.centre[0]):
@@ -285,7 +284,7 @@ class Levels:
         if rows.weighted and len(self.sums) == 3:
             self.sums = _five(self.sums)
         each = rows.parts_of(f, self.centre[0], every)
-        tally(self.sums[:, :, 0], slot, each, rows.fold * self.sums.shape[-1])
+        tally(self.sums, slot[None], each, rows.fold)
 
     def _union(self, new: pd.Index) -> np.ndarray:
         """Make room for new labels, and return the places of all of them."""
@@ -297,8 +296,8 @@ class Levels:
 
     def merge(self, other: Levels) -> None:
         """Add the sums of others."""
-        where = self._union(other.labels)
-        self.centre, theirs = _joined(self.centre, other.centre, other.sums)
+        self.centre = np.where(np.isnan(self.centre), other.centre, self.centre)
+        where, theirs = self._union(other.labels), _moved(other.sums, other.centre, self.centre)
         mine = np.zeros((*theirs.shape[:-1], len(self.labels) + 1))
         mine[..., where], mine[..., -1] = theirs[..., :-1], theirs[..., -1]
         self.sums = _added(self.sums, mine)
@@ -319,15 +318,12 @@ class Levels:
         sums, t = self.sums[..., np.append(order, -1)], labels[order][None]
         [found] = _sources(sums, t, self.drop, self.centre, columns, [0], self.ordered)
         by_label = columns[0] is not None and columns[0].labels is not None
-        return [replace(found, shown=None) if by_label else found]
+        return [replace(found, shown=None)] if by_label else [found]
 
 
-def _joined(
-    centre: np.ndarray, other: np.ndarray, sums: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centres of two parts, and sums of the other part moved there."""
-    centre = np.where(np.isnan(centre), other, centre)
-    return centre, recentred(sums, np.nan_to_num(centre - other)[:, None])
+def _moved(sums: np.ndarray, centre: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Return sums of scores that are centred elsewhere; nan: there are none."""
+    return recentred(sums, np.nan_to_num(to - centre)[:, None])
 
 
 def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:

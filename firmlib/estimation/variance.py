@@ -173,14 +173,14 @@ def pooled(sums: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
 
 def left_out(sums: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
     """Return the sum of T over bins without each fold (G, d)."""
-    W, S, SS, WW = (a.sum(axis=0) - a for a in moments(sums, units))
-    square, pairs = S * S, W * W
-    paired = pairs - WW > 1e-9 * pairs
-    np.subtract(pairs, WW, out=pairs, where=paired)
-    alone = ~paired
+    own = moments(sums, units)
+    W, S, SS = (a.sum(axis=0) - a for a in own[:3])
+    WW = W if own[3] is own[0] else own[3].sum(axis=0) - own[3]
+    square, pairs = S * S, W * W - WW
+    paired = pairs > 1e-9 * WW
     T = W * (square - SS) / np.where(paired, pairs, 1)
-    if alone.any():
-        T[alone] = (square / np.maximum(W, TINY) - bins.lone * W)[alone]
+    if not paired.all():
+        T = np.where(paired, T, square / np.maximum(W, TINY) - bins.lone * W)
     return T.sum(axis=-1) / np.maximum(W.sum(axis=-1), TINY)
 
 

@@ -9,15 +9,14 @@ from scipy import special
 
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, parts
-from firmlib.estimation.sums import tally
+from firmlib.estimation.sums import summed
 from firmlib.estimation.variance import TINY, Bins, left_out, pooled
 
 
 def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
     """Return the sums (3 or 5, G, 1, size) of centred scores r."""
-    sums = np.zeros((5 if rows.weighted else 3, rows.G, size))
-    tally(sums, cell, parts(r, rows.w if rows.weighted else None), rows.fold * size)
-    return sums[:, :, None]
+    each = parts(r, rows.w if rows.weighted else None)
+    return summed(rows.fold * size + cell, each, rows.G * size).reshape(-1, rows.G, 1, size)
 
 
 def nothing(rows: Rows) -> Estimate:
