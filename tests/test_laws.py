@@ -405,6 +405,15 @@ def test_missing_values_dropped_are_rows_left_out(way, weighted, rows):
     same(whole, alone, errors=5, V=1e-7, standardized=False)  # by the sd of all scores
 
 
+@pytest.mark.parametrize("way", QUICK)
+def test_scores_of_dropped_rows_may_be_far_away_even_if_they_are_most(way):
+    s, X, _ = LARGE
+    there = np.arange(400) < 150
+    far, f = np.where(there, s, 1e10), np.where(there, X[:, 1] + X[:, 2] / 8, np.nan)[:, None]
+    whole, alone = WAYS[way](far, f, missing="drop"), WAYS[way](s[there], f[there])
+    same(whole, alone, errors=2, V=1e-7, standardized=False)
+
+
 @pytest.mark.parametrize("way", ["group", "given"])
 def test_missing_values_dropped_by_ways_that_learn(way):
     there = ~np.isnan(LARGE.X[:, 0])

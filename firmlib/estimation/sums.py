@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from firmlib.estimation.bins import SAMPLE, Axes, scales, spaced
+from firmlib.estimation.bins import FEW, SAMPLE, Axes, scales, spaced
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.variance import TINY, Bins, Spread, merged, moments, recentred, spread
@@ -24,7 +24,6 @@ ROWS = 2**16
 """Rows that are read together."""
 
 _VALUES, _CELLS = 2**16, 2**17  # values and sums that stay in the cache
-_ALL = 2**14  # rows up to which bins are found from all of them
 _ALONE = 0.9  # share of rows alone in their bins at which nothing can be said
 
 Read = Callable[[slice | np.ndarray, int | None], np.ndarray]
@@ -185,7 +184,7 @@ class Numbers:
     def of(cls, read: Read, rows: Rows, n_bins: int | None, drop: bool, roomy: bool) -> Numbers:
         """Return empty sums of the columns that `read` gives, in bins found from their rows."""
         n, some = rows.n, slice(0, rows.n)
-        if n > _ALL and n_bins is None:
+        if n > FEW and n_bins is None:
             roomy, some = True, _sample(read, n, SAMPLE * 2 ** int(scales(n)[1]))
         unit = None if rows.unit is None else rows.unit[some]
         F = read(some, None)
