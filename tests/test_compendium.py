@@ -19,9 +19,9 @@ from tests.mutants import MUTANTS, changed
 from workflow import ROOT
 from workflow import ledger as pages
 from workflow.accept import PICTURE, with_strip
-from workflow.examples import picture, with_outputs
 from workflow.compare import compare
 from workflow.environment import environment
+from workflow.examples import picture, with_outputs
 from workflow.run import tidy
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -43,9 +43,9 @@ def compendium(tmp_path, monkeypatch):
     (tmp_path / "requirements.lock").touch()
     for kind in ("notebooks", "figures", "data"):
         (tmp_path / kind).mkdir()
-    (tmp_path / "README.md").write_text(
-        "<!-- claims -->\n<!-- /claims -->\n<!-- output -->\n<!-- /output -->\n"
-    )
+    (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").touch()
     (tmp_path / "data" / "misprints.json").write_text("[]")
     write(tmp_path, GOOD)
     return tmp_path

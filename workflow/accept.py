@@ -26,7 +26,7 @@ def with_strip(readme: str, claims: list[dict]) -> str:
 
 
 def reproduced() -> dict[Path, bytes]:
-    """Return the notebooks, figures and data of a whole run, and the pages with examples or claims."""
+    """Return notebooks, figures and data of a whole run, and the pages made from them."""
     if not SUMMARY.exists():
         sys.exit("Nothing to accept: run `make reproduce` to its end first.")
     if json.loads(SUMMARY.read_text())["failed"]:
