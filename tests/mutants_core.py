@@ -31,14 +31,14 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("estimation/bins.py", "place[np.isnan(place)] = width - 1", "place[np.isnan(place)] = 0"),
     ("estimation/bins.py", 'F[k], side="right") - 1', 'F[k], side="left") - 1'),
     ("estimation/bins.py", "(start > F) & (slot > 0)", "(start > F) & (slot > 99)"),
-    ("estimation/bins.py", "gap[np.arange(len(F)), first] < 0, -1, 1", "gap[np.arange(len(F)), first] < 0, 1, 1"),
+    ("estimation/bins.py", "first] < 0, -1, 1", "first] < 0, 1, 1"),
     ("estimation/bins.py", "table.cumsum(axis=1) - 1", "table.cumsum(axis=1) - 2"),
     ("estimation/bins.py", "1.0 if n_bins else _TAILS", "_TAILS"),
     ("estimation/bins.py", "new[:, 1:] = F[:, 1:] != F[:, :-1]", "new[:, 1:] = True"),
     # sums
     ("estimation/rows.py", "= w, w * r, (w * r) ** 2,", "= w, w * r, w * r * r,"),
     ("estimation/rows.py", "each[:] = w, w * r,", "each[:] = w, r,"),
-    ("estimation/rows.py", "np.where(np.isnan(f), 0.0, self.s[here] - centre)", "self.s[here] - self.centre"),
+    ("estimation/rows.py", "0.0, self.s[here] - centre", "0.0, self.s[here] - self.centre"),
     ("estimation/sums.py", "cell = slot + (fold", "cell = np.maximum(slot - 1, 0) + (fold"),
     ("estimation/sums.py", "_moved(theirs.sums, other.centre, self.centre)", "theirs.sums"),
     ("estimation/sums.py", "np.nan_to_num(to - centre)", "np.nan_to_num(centre - to)"),
@@ -94,7 +94,7 @@ MUTANTS: list[tuple[str, str, str]] = [
      "Rows(s, w, folds_of_positions(0, len(s))"),
     ("estimation/rows.py", "keep = w > 0", "keep = w >= 0"),
     ("streaming.py", "start=self._n,", "start=0,"),
-    ("estimation/scan.py", "moved_totals(other.totals, other.centre - self.centre)", "other.totals"),
+    ("estimation/scan.py", "(other.totals, other.centre - self", "(other.totals, 0 * self"),
     ("estimation/variance.py", "pairs > 1e-9 * WW", "pairs > 9 * WW"),
 ]  # fmt: skip
 

@@ -5,6 +5,7 @@ Unweighted rows add 1, r, r^2 to their bin; weighted ones w, wr, (wr)^2, w^2, w^
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -236,8 +237,7 @@ class Numbers:
 
     def merge(self, other: Numbers) -> None:
         """Add the sums of others."""
-        theirs = Numbers(other.axes, other.drop)
-        theirs.sums = other.sums.copy()
+        theirs = copy.deepcopy(other)
         for j, (own, new) in enumerate(zip(self.axes.start, other.axes.start, strict=True)):
             if not np.array_equal(own, new):
                 self._grow(j, np.setdiff1d(new[np.isfinite(new)], own))
@@ -255,8 +255,8 @@ class Numbers:
         """Return what a result keeps of each column."""
         K = int(np.log2(self.axes.slots))
         merges = np.where(self.axes.exact | (not self.axes.nested), 0, K - self.axes.scales(n)[0])
-        start = self.axes.start
-        return _sources(self.sums, start, self.drop, self.centre, columns, merges.tolist(), True)
+        told = (self.sums, self.axes.start, self.drop, self.centre, columns)
+        return _sources(*told, merges.tolist(), True)
 
 
 class Levels:
@@ -304,8 +304,7 @@ class Levels:
     def spread(self, n: float, units: bool) -> Spread:
         """Return V: one partition. Where nearly all rows are alone, it is nan."""
         sums = _kept(self.sums, self.drop)
-        one = np.ones(1, int)
-        found = spread(sums, (one, one), False, units)
+        found = spread(sums, (np.ones(1, int), np.ones(1, int)), False, units)
         W, _, _, WW = (a.sum(axis=0)[0] for a in moments(sums))
         alone = W[W * W < 1.5 * WW].sum() / max(W.sum(), TINY)
         return found if alone < _ALONE else found._replace(V=np.array([np.nan]))
