@@ -6,11 +6,9 @@ import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import Estimate
-from firmlib.estimation.rows import Rows
-from firmlib.estimation.sums import parts, tally
+from firmlib.estimation.rows import Rows, parts
+from firmlib.estimation.sums import summed
 from firmlib.estimation.variance import TINY, Bins, left_out, pooled
-
-_ZERO = np.zeros((1, 1))  # scores are centred
 
 
 def known(rows: Rows, V: float = 0.0) -> Estimate:
@@ -27,9 +25,8 @@ def explained(rows: Rows, r: np.ndarray, cell: np.ndarray) -> float:
 
 def sum_up(rows: Rows, r: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
     """Return the sums (3 or 5, G, 1, size) of centred scores r."""
-    sums = np.zeros((5 if rows.weighted else 3, rows.G, size))
-    tally(sums, cell, parts(r, rows.w if rows.weighted else None), rows.fold * size)
-    return sums[:, :, None]
+    each = parts(r, rows.w if rows.weighted else None)
+    return summed(rows.fold * size + cell, each, rows.G * size).reshape(-1, rows.G, 1, size)
 
 
 def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
@@ -41,10 +38,10 @@ def contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> Estimate:
     units = rows.unit is not None
     V, without = np.zeros(1), np.zeros((rows.G, 1))
     for c, part in [(1, sums), *((c, sums @ way) for c, way in _coarser(coarse))]:
-        bins = Bins.of(pooled(part, _ZERO, units))
+        bins = Bins.of(pooled(part, units))
         V += c * bins.T.sum()
-        without += c * left_out(part, _ZERO, bins, units)
-    cells, weight = Bins.of(pooled(sums, _ZERO, units)), sums[0].sum(axis=-1)
+        without += c * left_out(part, bins, units)
+    cells, weight = Bins.of(pooled(sums, units)), sums[0].sum(axis=-1)
     rest, jackknifed = cells.rest.sum(axis=-1), cells.jackknifed.sum(axis=-1)
     least = 4 * (cells.p**2 * np.maximum(cells.e, 0)).sum(axis=-1)
     noise = np.array([rest, jackknifed - rest, least])
@@ -62,7 +59,7 @@ def test_contrast(rows: Rows, sums: np.ndarray, *coarse: np.ndarray) -> np.ndarr
 
     A bin of a coarser partition has the noise of the cells in it.
     """
-    p, m, e, n = (a[0] for a in Bins.of(pooled(sums, _ZERO, rows.unit is not None))[:4])
+    p, m, e, n = (a[0] for a in Bins.of(pooled(sums, rows.unit is not None))[:4])
     e = np.maximum(e, 0)
     cells = np.array([p, p * m, p**2 * e])
     signal = noise = between = 0.0

@@ -17,8 +17,7 @@ import numpy as np
 
 from firmlib.estimation.bins import ranks, spacing
 from firmlib.estimation.jackknife import Estimate
-from firmlib.estimation.rows import Rows
-from firmlib.estimation.sums import parts as added
+from firmlib.estimation.rows import Rows, parts
 from firmlib.estimation.variance import TINY, cauchy, merged, spread
 from firmlib.features import Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive
@@ -62,9 +61,9 @@ def binary_pairs(rows: Rows, x: np.ndarray, kind: str) -> Estimate:
     With B (2 d, n) the indicators of both values of all columns, B diag(a) B' sums `a` over the
     rows where two columns have two values. These sums by fold are all that is needed.
     """
-    d, weights = len(x), rows.w if rows.weighted else None
+    d = len(x)
     B = np.stack([x == 0, x == 1], axis=1).reshape(2 * d, -1).astype(float)
-    terms = np.array([np.ones(rows.n) if a is None else a for a in added(rows.r, weights)])
+    terms = parts(rows.r, rows.w if rows.weighted else None)
     folds = [np.flatnonzero(rows.fold == g) for g in range(rows.G)]
     total = np.array([terms[:, g].sum(axis=1) for g in folds]).T[:, :, None, None]
     step, found = max(1, _BYTES // (8 * len(terms) * rows.G * 4 * d)), []
