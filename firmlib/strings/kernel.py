@@ -127,8 +127,8 @@ def wds_diagonal(
     k = np.zeros(len(X))
     for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
         Z = X[rows]
-        for factor, *words in _shifted(Z, Z, degree, factors, reverse_complement, alphabet):
-            k[rows] += factor * _common_words(*words, degree)
+        for factor, x, y, own in _shifted(Z, Z, degree, factors, reverse_complement, alphabet):
+            k[rows] += factor * _common_words(x, y, own, degree)
     return k
 
 

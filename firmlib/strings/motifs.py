@@ -202,7 +202,7 @@ def importance_along(
 
     def values(change: np.ndarray) -> np.ndarray:
         strings = (z + change) % a
-        if isinstance(importance, PositionalWeights):
+        if isinstance(importance, PositionalWeights) and background is not None:
             return exact_importance(importance, strings, background, scale).T
         return importance[:, windows(strings, k, a)[:, 0]]
 

@@ -88,7 +88,7 @@ def fit_surrogate(
         for kind, fit in ((True, _fit_positional), (False, _fit_anywhere))
         if positional in (kind, "auto")
     ]
-    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2, nan=-np.inf))
+    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2 or 0.0, nan=-np.inf))
     if best.r2 is not None and best.r2 < LOW_R2:
         warnings.warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "

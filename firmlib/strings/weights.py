@@ -205,9 +205,8 @@ class PositionalWeights:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
         s, known = np.full(len(X), self.intercept), len(self.alphabet) > X.max(axis=1)
         s[known] += self.matches(X[known])
-        background = check_background(self, background) if not known.all() else background
         for i in np.flatnonzero(~known):
-            s[i] += _expected(self, X[i], background)
+            s[i] += _expected(self, X[i], check_background(self, background))
         return s
 
     def matches(self, X: np.ndarray) -> np.ndarray:
