@@ -195,6 +195,7 @@ def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
     for ax, title, result in zip(axes, shortened(results), results.values(), strict=True):
         marks |= _draw_bars(ax, result, names, _USUAL)
         ax.set_title(title, fontsize="medium")
+    axes[0].autoscale(axis="x")  # over all panels, which share it
     score = _SCORES.get(result.response) or result.response
     figure.supxlabel(_label_importances(result, len(names), score), size="medium")
     legend(figure, marks, loc="outside upper left", ncols=2)

@@ -201,3 +201,10 @@ def test_a_long_rule_has_a_line_for_each_condition():
     shown = {label.get_text() for label in display.ax_.get_yticklabels()}
     assert {"temperature > 67.3\n∧ pressure missing\n∧ valve = closed", "a ∧ b"} < shown
     assert max(len(line) for text in shown for line in text.split("\n")) <= 40
+
+
+def test_no_class_leaves_its_panel():
+    results = firmlib.firm_by_class(np.array([1.0, 5.0]) * TABLE, TABLE, rows="population")
+    low, high = results.plot().axes[0].get_xlim()
+    assert low == 0
+    assert high > results.importances.max(axis=None)
