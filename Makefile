@@ -107,10 +107,10 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 	$(BIN)/python -m jupyterlab notebooks
 
 site: $(READY) build/explorer.js  ## build the site into build/site, without running a notebook
-	$(WORKFLOW) site
+	$(BIN)/python -m docs.site.build
 
-build/explorer.js: site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
-	@mkdir -p build && $(BIN)/python site/export.py $@
+build/explorer.js: docs/site/export.py firmlib/datasets.py $(wildcard firmlib/strings/*.py data/splice_*) | $(READY)
+	@mkdir -p build && $(BIN)/python -m docs.site.export $@
 
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
 	$(BIN)/python -m pytest -q tests/browser

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from firmlib.result import FirmResult
     from firmlib.streaming import StreamingFirm
 
-__version__ = "0.2.0.dev0"
+__version__ = "1.0.0"
 
 _HOMES = {
     "ConditionalScore": "curves",

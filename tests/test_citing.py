@@ -28,20 +28,6 @@ def test_citation_follows_the_schema():
         validator.validate(CITATION | {"authors": []})
 
 
-def test_zenodo_says_what_the_citation_says():
-    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
-    for theirs, ours in [
-        ("title", "title"),
-        ("version", "version"),
-        ("publication_date", "date-released"),
-        ("license", "license"),
-        ("keywords", "keywords"),
-    ]:
-        assert zenodo[theirs] == CITATION[ours]
-    assert [c["name"] for c in zenodo["creators"]] == [a["name"] for a in CITATION["authors"]]
-    assert CITATION["references"][0]["title"] in zenodo["references"][0]
-
-
 def test_codecheck_lists_every_figure_and_table():
     assert (ROOT / "codecheck.yml").read_text() == codecheck(), "python -m workflow manifest"
     listed = {row["file"] for row in manifest()}

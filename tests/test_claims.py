@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 from firmlib.compendium import claims
+from workflow import ledger as pages
 
 pytestmark = pytest.mark.usefixtures("output")
 TEXTS = {"finding": "1", "expected": "2"}
@@ -92,29 +93,26 @@ def test_collect_keeps_the_papers_order_and_leaves_the_rest_open(output):
     assert json.loads(claims.dumps(ledger)) == ledger
 
 
-def test_summary_overview_and_page_show_the_findings():
+def test_summary_strip_and_page_show_the_findings():
     claims.record("2.3-slope", False, finding="a < b", measured={"gap": 0.5})
     claims.record("2.3-variance", True, finding="Equal.")
     summary = claims.summary("2.3-variance", "2.3-slope", "1.2-poim")
     assert "not reproduced. a < b" in repr(summary)
     assert "a &lt; b" in summary._repr_html_()
     ledger = [vars(claim) for claim in summary]
-    assert claims.tally(ledger) == "3 claims: 1 confirmed, 1 not reproduced, 1 open"
-    overview = claims.overview(ledger).splitlines()
-    assert overview[2] == "| section | ✔ confirmed | ✘ not reproduced | … open |"
-    assert overview[4].startswith("| 2.3 | [✔](notebooks/04_binary.ipynb#2.3-variance) | [✘](")
-    assert [row[:16] for row in overview[9:]] == ["| ✘ [`2.3-slope`", "| … `1.2-poim` |"]
-    page = claims.page(ledger, [{"place": "2.1", "printed": "q", "meant": "Q"}])
+    assert pages.tally(ledger) == "3 claims: 1 confirmed, 1 not reproduced, 1 open"
+    assert pages.strip(ledger).splitlines()[-3:] == ["| 2.3 | 1.2 |", "| --- | --- |", "| ✔✘ | … |"]
+    page = pages.page(ledger, [{"place": "2.1", "printed": "q", "meant": "Q"}])
+    assert "| ✘ | [`2.3-slope`](../notebooks/04_binary.ipynb) |" in page
     assert "- found: a < b\n- fails: as printed\n- figures: gap 0.5\n" in page
-    assert page.endswith("| 2.1 | q | Q |\n")
+    assert "| 2.1 | q | Q |\n" in page
     with pytest.raises(ValueError, match="unknown"):
         claims.summary("nothing")
 
 
 def test_bars_do_not_end_a_cell_of_the_errata():
-    claim = {"id": "2.3-slope", "verdict": "corrected", "notebook": "n"}
+    claim = {"id": "2.3-slope", "section": "2.3", "statement": "", "verdict": "corrected"}
+    claim |= {"finding": "", "parts": {}, "measured": {}, "notebook": "n"}
     claim |= {"expected": "a|b $|x|$ and $\\|y\\|$", "correction": "$z$"}
-    row = claims.errata([claim, claim | {"verdict": "partly"}]).splitlines()[-1]
-    assert row == (
-        "| [`2.3-slope`](n#2.3-slope) | a\\|b $\\vert x\\vert $ and $\\Vert y\\Vert $ | $z$ |"
-    )
+    row = "| [`2.3-slope`](../n) | a\\|b $\\vert x\\vert $ and $\\Vert y\\Vert $ | $z$ |"
+    assert row in pages.page([claim], []).splitlines()

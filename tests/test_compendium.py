@@ -17,9 +17,11 @@ import firmlib
 from firmlib.compendium import claims
 from tests.mutants import MUTANTS, changed
 from workflow import ROOT
-from workflow.accept import with_overview
+from workflow import ledger as pages
+from workflow.accept import PICTURE, with_strip
 from workflow.compare import compare
 from workflow.environment import environment
+from workflow.examples import picture, with_outputs
 from workflow.run import tidy
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -101,12 +103,19 @@ def test_ledger_lists_all_claims_and_none_is_open_whose_notebook_exists():
 
 def test_readme_shows_the_ledger():
     readme = (ROOT / "README.md").read_text()
-    assert with_overview(readme, LEDGER) == readme
+    assert with_strip(readme, LEDGER) == readme
 
 
-def test_claims_md_shows_the_ledger_and_the_misprints():
+def test_readme_shows_what_its_example_prints_and_draws(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    assert with_outputs(readme) == readme
+    (tmp_path / PICTURE.name).write_bytes(picture())
+    assert compare(tmp_path / PICTURE.name, PICTURE) == []
+
+
+def test_the_page_of_claims_shows_the_ledger_and_the_misprints():
     misprints = json.loads((ROOT / "data" / "misprints.json").read_text())
-    assert claims.page(LEDGER, misprints) == (ROOT / "CLAIMS.md").read_text()
+    assert pages.page(LEDGER, misprints) == (ROOT / "docs" / "claims.md").read_text()
 
 
 def test_what_nbval_just_made_is_what_is_committed():
@@ -168,27 +177,15 @@ def test_citation_names_this_version_and_the_paper():
     assert f"## [{firmlib.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def code_in(page):
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
-
-
 @pytest.mark.filterwarnings("ignore:.*rows are few:UserWarning")
-def test_code_in_the_guide_runs_as_pasted(monkeypatch, capsys):
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = code_in("GUIDE.md")
-    assert len(blocks) >= 6
-    assert code_in("README.md") == blocks[:1]  # so that is run as well
-    assert blocks[0].count("\n") <= 10
-    namespace = {}
-    for block in blocks:
-        exec(block, namespace)
-    out = capsys.readouterr().out
-    assert "ci_low" in out
-    assert "GATTACA" in out
+def test_the_guide_shows_what_its_code_prints():
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    assert guide.count("```text") >= 6
+    assert with_outputs(guide) == guide
 
 
 def test_every_name_on_the_guides_page_has_an_example():
-    guide = (ROOT / "GUIDE.md").read_text()
+    guide = (ROOT / "docs" / "guide.md").read_text()
     page = guide[guide.index("| the library on a page |") :].split("\n\n")[0]
     names = [n for n in re.findall(r"`(\w+)[`(]", page) if n != "firmlib"]
     assert len(names) > 40

@@ -1,16 +1,16 @@
 """What the site is made of; the built pages are tested in a browser, by `make test-browser`."""
 
 import base64
-import importlib.util
 import json
 
 import nbformat
 import numpy as np
 import yaml
 
+from docs.site import export
+from docs.site.build import captions, claims_table, errata_table, gallery, stage, verdict_map
 from workflow import ROOT
 from workflow.manifest import makers
-from workflow.site import captions, claims_table, errata_table, gallery, stage
 
 LEDGER = json.loads((ROOT / "data" / "claims.json").read_text())
 
@@ -22,12 +22,13 @@ def test_tables_and_gallery_have_all_claims_and_figures():
     assert errata_table(LEDGER).count("<a href=") == len(corrected)
     figures = {path.stem for path in (ROOT / "figures").glob("*.png")}
     assert set(makers()) == figures
-    assert gallery().count("<img") == len(figures)
+    assert gallery(tuple(figures)).count("<img") == len(figures)
+    assert verdict_map(LEDGER).count("data-says") == len(LEDGER)
 
 
 def test_stage_gives_every_figure_its_number_words_and_files(tmp_path):
     stage(tmp_path / "source")
-    words = yaml.safe_load((ROOT / "site" / "figures.yml").read_text())
+    words = yaml.safe_load((ROOT / "docs" / "site" / "figures.yml").read_text())
     assert set(words) == set(makers())
     for name, maker in makers().items():
         notebook = nbformat.read(tmp_path / "source/notebooks" / f"{maker.notebook}.ipynb", 4)
@@ -45,9 +46,6 @@ def test_stage_gives_every_figure_its_number_words_and_files(tmp_path):
 
 
 def test_packed_tables_unpack_to_themselves():
-    spec = importlib.util.spec_from_file_location("export", ROOT / "site" / "export.py")
-    export = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(export)
     table = np.random.default_rng(0).normal(size=(5, 16))
     packed = export.packed(table)
     unpacked = np.frombuffer(base64.b64decode(packed["data"]), "<i2") * packed["factor"]

@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 import workflow.__main__
-from firmlib.compendium import claims
 from tests import kill_sweep
 from workflow import ROOT, accept, engine, reproduce, run
+from workflow import ledger as pages
 
 GOOD = """from firmlib.compendium import claims
 claims.record("2.3-variance", True, finding="x = 1")"""
@@ -35,13 +35,17 @@ def compendium(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "BUILD", build)
         monkeypatch.setattr(module, "SUMMARY", build / "summary.json")
     monkeypatch.setattr(accept, "README", tmp_path / "README.md")
-    monkeypatch.setattr(accept, "CLAIMS", tmp_path / "CLAIMS.md")
+    monkeypatch.setattr(accept, "CLAIMS", tmp_path / "docs" / "claims.md")
+    monkeypatch.setattr(accept, "PICTURE", tmp_path / "docs" / "example.png")
+    monkeypatch.setattr(accept, "GUIDE", tmp_path / "docs" / "guide.md")
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
     monkeypatch.chdir(tmp_path)  # execute changes it
     (tmp_path / "requirements.lock").touch()
     for kind in ("notebooks", "figures", "data"):
         (tmp_path / kind).mkdir()
     (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").touch()
     (tmp_path / "data" / "misprints.json").write_text("[]")
     write(tmp_path, GOOD)
     return tmp_path
@@ -61,8 +65,8 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert accept.main() == 0
     ledger = json.loads((compendium / "data" / "claims.json").read_text())
     assert {c["id"] for c in ledger if c["verdict"] == "confirmed"} == {"2.3-variance"}
-    assert claims.overview(ledger) in (compendium / "README.md").read_text()
-    assert claims.page(ledger, []) == (compendium / "CLAIMS.md").read_text()
+    assert pages.strip(ledger) in (compendium / "README.md").read_text()
+    assert pages.page(ledger, []) == (compendium / "docs" / "claims.md").read_text()
     capsys.readouterr()
     assert reproduce.main() == 0  # though nothing had to run
     out = capsys.readouterr().out

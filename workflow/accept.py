@@ -10,32 +10,35 @@ import re
 import sys
 from pathlib import Path
 
-from firmlib.compendium import claims
-from workflow import BUILD, KINDS, ROOT, SUMMARY, write
+from workflow import BUILD, KINDS, ROOT, SUMMARY, ledger, write
+from workflow.examples import picture, with_outputs
 
-README, CLAIMS = ROOT / "README.md", ROOT / "CLAIMS.md"
+README, PICTURE = ROOT / "README.md", ROOT / "docs" / "example.png"
+GUIDE, CLAIMS = ROOT / "docs" / "guide.md", ROOT / "docs" / "claims.md"
 
 
-def with_overview(readme: str, ledger: list[dict]) -> str:
-    """Return the README with its table of claims made from the ledger."""
+def with_strip(readme: str, claims: list[dict]) -> str:
+    """Return the README with its strip of verdicts made from the ledger."""
     between = re.compile("(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
     if not between.search(readme):
-        raise ValueError("README.md has no <!-- claims --> … <!-- /claims --> for its table")
-    return between.sub(lambda _: claims.overview(ledger) + "\n", readme)
+        raise ValueError("README.md has no <!-- claims --> … <!-- /claims --> for its verdicts")
+    return between.sub(lambda _: ledger.strip(claims) + "\n", readme)
 
 
 def reproduced() -> dict[Path, bytes]:
-    """Return the notebooks, figures and data of a whole run, CLAIMS.md and the README."""
+    """Return notebooks, figures and data of a whole run, and the pages made from them."""
     if not SUMMARY.exists():
         sys.exit("Nothing to accept: run `make reproduce` to its end first.")
     if json.loads(SUMMARY.read_text())["failed"]:
         sys.exit("Not accepted: a notebook failed in the last `make reproduce`.")
-    ledger = json.loads((BUILD / "data" / "claims.json").read_text())
+    claims = json.loads((BUILD / "data" / "claims.json").read_text())
     misprints = json.loads((ROOT / "data" / "misprints.json").read_text())
     made = [path for kind in KINDS for path in sorted((BUILD / kind).glob("*"))]
     return {ROOT / path.parent.name / path.name: path.read_bytes() for path in made} | {
-        README: with_overview(README.read_text(), ledger).encode(),
-        CLAIMS: claims.page(ledger, misprints).encode(),
+        README: with_outputs(with_strip(README.read_text(), claims)).encode(),
+        PICTURE: picture(),
+        GUIDE: with_outputs(GUIDE.read_text()).encode(),
+        CLAIMS: ledger.page(claims, misprints).encode(),
     }
 
 

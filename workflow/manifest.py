@@ -17,6 +17,7 @@ class Maker(NamedTuple):
 
     notebook: str  # without .ipynb
     cell: int
+    id: str
 
 
 def makers(folder: Path = ROOT / "notebooks") -> dict[str, Maker]:
@@ -25,7 +26,7 @@ def makers(folder: Path = ROOT / "notebooks") -> dict[str, Maker]:
     for path in sorted(folder.glob("*.ipynb")):
         for i, cell in enumerate(nbformat.read(path, as_version=4).cells):
             for name in SAVE.findall(cell.source) if cell.cell_type == "code" else []:
-                found[name] = Maker(path.stem, i)
+                found[name] = Maker(path.stem, i, cell.id)
     return found
 
 
@@ -36,7 +37,7 @@ def manifest() -> list[dict[str, str]]:
     rows = [{"file": "data/claims.json", "comment": "the ledger, made by all notebooks together"}]
     for path in sorted([*ROOT.glob("figures/*"), *ROOT.glob("data/*.csv")]):
         if maker := made.get(path.stem):
-            comment = f"made by notebooks/{maker.notebook}.ipynb, cell {maker.cell}"
+            comment = f"made by notebooks/{maker.notebook}.ipynb#cell-id={maker.id}"
         elif readers := [stem for stem, text in sources.items() if path.name in text]:
             comment = f"input, read by notebooks/{readers[0]}.ipynb"
         else:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import html
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from numbers import Integral, Real
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -135,12 +132,6 @@ def dumps(ledger: object) -> str:
     return json.dumps(ledger, indent=1, ensure_ascii=False) + "\n"
 
 
-def tally(ledger: list[dict]) -> str:
-    """Return how many claims have each verdict, in a line."""
-    counts = Counter(claim["verdict"] for claim in ledger)
-    return f"{len(ledger)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
-
-
 def details(claim: dict) -> list[str]:
     """Return what is behind a finding as items of a Markdown list."""
     parts = claim["parts"].items()
@@ -161,69 +152,6 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def overview(ledger: list[dict]) -> str:
-    """Return the tally, a grid of sections and verdicts, and the claims that are not confirmed."""
-    shown = [v for v in VERDICTS if any(claim["verdict"] == v for claim in ledger)]
-    grid = []
-    for section, group in groupby(ledger, itemgetter("section")):
-        claims = list(group)
-        signs = [[_link(c, VERDICTS[v]) for c in claims if c["verdict"] == v] for v in shown]
-        grid.append((section, *map(" ".join, signs)))
-    rest = [c for c in ledger if c["verdict"] != "confirmed"]
-    signed = [f"{VERDICTS[c['verdict']]} {_link(c)}" for c in rest]
-    rest = [(s, c["statement"], c["finding"] or "–") for s, c in zip(signed, rest, strict=True)]
-    heads = ("section", *(f"{VERDICTS[v]} {v}" for v in shown))
-    tables = _table(heads, grid), _table(("claim", "what the paper says", "what holds"), rest)
-    return "\n\n".join([f"**{tally(ledger)}.**", *tables])
-
-
-def page(ledger: list[dict], misprints: list[dict]) -> str:
-    """Return CLAIMS.md: every claim with its values, the errata, the misprints."""
-    lines = [
-        "# What the paper claims, and what came out",
-        "Written by `make accept` from `data/claims.json` and `data/misprints.json`. Each claim "
-        "was checked by running its notebook; the verdict is computed from the check.",
-        f"**{tally(ledger)}.** The [errata](#errata) and the [misprints](#misprints-and-slips) "
-        "are at the end.",
-    ]
-    for section, group in groupby(ledger, itemgetter("section")):
-        lines.append(f"## Section {section}")
-        for claim in group:
-            head = f"**{_link(claim)} {VERDICTS[claim['verdict']]} {claim['verdict']}.**"
-            found = [f"- found: {claim['finding']}"] if claim["finding"] else []
-            lines.append("\n".join([f"{head} {claim['statement']}\n", *found, *details(claim)]))
-    slips = [(slip["place"], slip["printed"], slip["meant"]) for slip in misprints]
-    lines += ["## Errata", errata(ledger)]
-    lines += ["## Misprints and slips", _table(("place", "printed", "meant"), slips)]
-    return "\n\n".join(lines) + "\n"
-
-
-def errata(ledger: list[dict]) -> str:
-    """Return the corrected claims as a Markdown table, printed form beside corrected form."""
-    corrected = [claim for claim in ledger if claim["verdict"] == "corrected"]
-    rows = [(_link(claim), claim["expected"], claim["correction"]) for claim in corrected]
-    return _table(("claim", "as printed", "corrected"), rows)
-
-
-def _link(claim: dict, shown: str = "") -> str:
-    shown, is_open = shown or f"`{claim['id']}`", claim["verdict"] == "open"
-    return shown if is_open else f"[{shown}]({claim['notebook']}#{claim['id']})"
-
-
-def _escaped(cell: str) -> str:
-    """Escape bars, which would end the cell: in text by a backslash, in math by their names."""
-    parts = cell.split("$")
-    parts[::2] = [text.replace("|", "\\|") for text in parts[::2]]
-    parts[1::2] = [m.replace("\\|", "\\Vert ").replace("|", "\\vert ") for m in parts[1::2]]
-    return "$".join(parts)
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    escaped = [[_escaped(cell) for cell in row] for row in [head, *rows]]
-    escaped.insert(1, ["---"] * len(head))
-    return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
 
 
 class Summary(list[Claim]):

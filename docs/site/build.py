@@ -1,38 +1,42 @@
 """Build the site from what is committed: nothing is executed, nothing is fetched.
 
-Sphinx reads build/site-source, which is written here: the pages of site/, the notebooks with a box
-on how to run them, and what the ledger, the figures and the parameters say, as HTML.
+Sphinx reads build/site-source, which is written here: the pages of docs/site, the notebooks with a
+line on how to run them, and the ledger, the figures and the API as HTML or Markdown.
 """
 
 import html
+import importlib
+import inspect
 import json
 import re
 import shutil
 from functools import cache
 from importlib import resources
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import nbformat
-import pandas as pd
 import yaml
 from matplotlib.image import imread
 from nbformat.v4 import new_markdown_cell
 from sphinx.cmd.build import main as sphinx
 
 import firmlib
-from firmlib.compendium.claims import tally
+from firmlib.compendium.claims import VERDICTS
 from firmlib.compendium.figures import STYLE
 from workflow import BUILD, ROOT
+from workflow.ledger import tally
 from workflow.manifest import makers
 
-SITE = ROOT / "site"
+SITE = ROOT / "docs" / "site"
 MATH = r'<span class="math">\\(\1\\)</span>'
 DOLLARS = re.compile(r"\$([^<$]+)\$(?=[^<]*</t[hd]>)")
-RUN = """\
-<a class="download" href="../downloads/{name}" download>Download {name}</a>
-
-Run it with other parameters in `make lab`, or by
-`.venv/bin/papermill notebooks/{name} out.ipynb -p NAME VALUE` (`--help-notebook` lists them)."""
+SHOWN = ("definition", "boolean_svm", "gattaca", "peers_proxy", "discovery_given", "how_sure_ranks")
+RUN = (
+    '<a class="download" href="../downloads/{name}" download>Download</a> · '
+    "`.venv/bin/papermill notebooks/{name} out.ipynb -p NAME VALUE` runs it with other parameters"
+)
 FIGURE = """\
 <a id="figure-{name}"></a>
 
@@ -42,6 +46,17 @@ FIGURE = """\
 
 **Figure {number}.** {caption} <span class="files"><a href="#cell-{name}">cell</a>{files}</span>
 ```"""
+MODULES = {  # a page for each; the public names of a module are its __all__
+    "firmlib": "The measure",
+    "firmlib.features": "Features",
+    "firmlib.scores": "Scores",
+    "firmlib.binary": "Binary features",
+    "firmlib.normal": "Normal inputs",
+    "firmlib.expansion": "Kernel expansions",
+    "firmlib.strings": "Sequences",
+    "firmlib.datasets": "Data sets",
+    "firmlib.compendium.claims": "The ledger",
+}
 
 
 def stage(source: Path) -> None:
@@ -52,25 +67,36 @@ def stage(source: Path) -> None:
         (source / folder).mkdir(exist_ok=True)
         for picture in (ROOT / folder).glob("*.png"):
             shutil.copy(picture, source / folder)
+    shutil.copy(ROOT / "docs" / "example.png", source)
     ledger = json.loads((ROOT / "data" / "claims.json").read_text())
     citation = (ROOT / "CITATION.cff").read_text()
     parts = {
         "version": firmlib.__version__,
         "date": str(yaml.safe_load(citation)["date-released"]),
         "tally": tally(ledger),
-        "minute": minute(),
-        "sweep": sweep(),
+        "use": readme("```python", "\n\nThe score may"),
+        "findings": readme("1. **", "\n\n## Reproduce"),
+        "map": verdict_map(ledger),
         "claims": claims_table(ledger),
         "errata": errata_table(ledger),
-        "gallery": gallery(),
+        "misprints": misprints_table(),
+        "six": gallery(SHOWN),
+        "gallery": gallery(tuple(captions())),
         "citation": citation,
     }
     for file in source.glob("*.md"):
         file.write_text(re.sub(r"@(\w+)@", lambda match: parts[match[1]], file.read_text()))
-    guide = (ROOT / "GUIDE.md").read_text().replace("(site/api.md)", "(api.md)")
-    guide = guide.replace("(benchmarks/README.md)", "(benchmarks/index.md)")
-    (source / "guide.md").write_text(guide)
-    shutil.copy(ROOT / "benchmarks" / "README.md", source / "benchmarks" / "index.md")
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    guide = guide.replace("](../", "](")
+    (source / "guide.md").write_text(guide.replace("benchmarks/README.md", "benchmarks/index.md"))
+    for name, named in (("README", "index"), ("results", "results")):
+        text = (ROOT / "benchmarks" / f"{name}.md").read_text().replace("(README.md)", "(index.md)")
+        (source / "benchmarks" / f"{named}.md").write_text(text)
+    (source / "api").mkdir()
+    for name in MODULES:
+        (source / "api" / f"{name}.md").write_text(api(name))
+    listed = "\n".join(MODULES)
+    (source / "api" / "index.md").write_text(f"# API\n\n```{{toctree}}\n{listed}\n```\n")
     mathjax = source / "_static" / "mathjax" / "tex-svg.js"  # draws equations, fonts included
     mathjax.parent.mkdir()
     package = resources.files("sphinx-mathjax-offline")
@@ -105,10 +131,27 @@ def page(path: Path) -> nbformat.NotebookNode:
     return notebook
 
 
+def api(module: str) -> str:
+    """Return the page of a module: its docstring, and every public name."""
+    found = importlib.import_module(module)
+    lines = [f"# {MODULES[module]}, `{module}`", "```{eval-rst}", f".. automodule:: {module}"]
+    lines += ["   :no-members:", f".. currentmodule:: {module}"]
+    public = getattr(found, "__all__", None) or [
+        name for name, value in vars(found).items() if getattr(value, "__module__", "") == module
+    ]
+    for name in sorted(public, key=lambda name: inspect.isclass(getattr(found, name))):
+        value = getattr(found, name)
+        if inspect.isclass(value):
+            lines += [f".. autoclass:: {name}", "   :members:"]
+        elif inspect.isfunction(value):
+            lines.append(f".. autofunction:: {name}")
+    return "\n".join([*lines, "```", ""])
+
+
 @cache
 def captions() -> dict[str, dict[str, str]]:
     """Return number, caption and description of every figure, in the order of the notebooks."""
-    words = yaml.safe_load((ROOT / "site" / "figures.yml").read_text())
+    words = yaml.safe_load((SITE / "figures.yml").read_text())
     found, before = {}, {}
     for name, at in sorted(makers().items(), key=lambda item: item[1]):
         before[at.notebook] = before.get(at.notebook, 0) + 1
@@ -128,25 +171,43 @@ def figure(name: str) -> str:
     return FIGURE.format(name=name, width=width, files=files, **about)
 
 
-def minute() -> str:
-    """Return the README's parts on use and findings, with links to the site's own pages."""
-    readme = (ROOT / "README.md").read_text()
-    text = readme[readme.index("## Your own model") : readme.index("## All claims")].strip()
-    link = r"\[([^]]+)\]\(notebooks/(\w+)\.ipynb((?:#[\w.-]+)?)\)"
-    text = re.sub(link, r'<a href="notebooks/\2.html\3">\1</a>', text)
-    return text.replace("(GUIDE.md)", "(guide.md)")
+def readme(first: str, last: str) -> str:
+    """Return the README from `first` up to `last`, with links to the site's own pages."""
+    text = (ROOT / "README.md").read_text()
+    text = text[text.index(first) : text.index(last)]
+    return text.replace("(docs/claims.md#errata)", "(errata.md)").replace("(docs/", "(")
 
 
-def sweep() -> str:
-    """Return how many points of the sweep have the motif first, by degree and noise."""
-    table = pd.read_csv(ROOT / "data" / "sweep_gattaca.csv")
-    table = table.assign(n=1, w=table["rank_w"] == 1, firm=table["rank_firm"] == 1)
-    groups = table.groupby(["degree", "mutations"])[["n", "w", "firm"]]
-    found = groups.agg({"n": "sum", "w": "mean", "firm": "mean"}).unstack(fill_value=0)
-    cells = [
-        [[int(r["n", m]), r["w", m], r["firm", m]] for m in found["n"]] for _, r in found.iterrows()
-    ]
-    return json.dumps({"degrees": [*found.index], "mutations": [*found["n"]], "cells": cells})
+def verdict_map(ledger: list[dict]) -> str:
+    """Return the sections as rows of tiles, one for each claim; verdicts.js shows what is in it."""
+    figures = figures_of_claims()
+    rows = []
+    for section, group in groupby(ledger, itemgetter("section")):
+        tiles = "".join(
+            f'<a class="tile" href="{_address(claim)}" data-verdict="{claim["verdict"]}" '
+            f'data-says="{html.escape(claim["statement"])}" '
+            f'data-found="{html.escape(claim["finding"])}" '
+            f'data-figure="{figures.get(claim["id"], "")}">'
+            f"{VERDICTS[claim['verdict']]}"
+            f'<span class="of"> {claim["id"]}, {claim["verdict"]}</span></a>'
+            for claim in group
+        )
+        rows.append(f'<div class="tiles"><span class="section">{section}</span>{tiles}</div>')
+    panel = '<div id="verdict" aria-live="polite">Point at a tile or tap it.</div>'
+    return '<div id="verdicts">\n' + "\n".join([*rows, panel]) + "\n</div>"
+
+
+def figures_of_claims() -> dict[str, str]:
+    """Return for each claim the figure that follows its heading, if there is one."""
+    found = {}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        drawn = {at.cell: name for name, at in makers().items() if at.notebook == path.stem}
+        claims: list[str] = []
+        for i, cell in enumerate(nbformat.read(path, as_version=4).cells):
+            if here := re.findall(r'<a id="([\d.]+-[\w-]+)"></a>', cell.source):
+                claims = here
+            found |= {claim: drawn[i] for claim in claims if i in drawn}
+    return found
 
 
 def claims_table(ledger: list[dict]) -> str:
@@ -157,22 +218,40 @@ def claims_table(ledger: list[dict]) -> str:
 
 
 def errata_table(ledger: list[dict]) -> str:
-    """Return what is corrected, printed form beside corrected form."""
+    """Return what is corrected: printed form, corrected form, what was found."""
     corrected = [claim for claim in ledger if claim["verdict"] == "corrected"]
-    rows = [(claim, claim["expected"], claim["correction"]) for claim in corrected]
-    return _table("errata-table", ("claim", "as printed", "corrected"), rows)
+    rows = [(c, c["expected"], c["correction"], c["finding"]) for c in corrected]
+    heads = ("claim", "as printed", "corrected", "found")
+    return _table("errata-table", heads, rows)
 
 
-def gallery() -> str:
-    """Return every figure with a link to the cell that made it."""
+def misprints_table() -> str:
+    """Return the misprints as Markdown."""
+    slips = json.loads((ROOT / "data" / "misprints.json").read_text())
+    rows = [f"| {slip['place']} | {slip['printed']} | {slip['meant']} |" for slip in slips]
+    return "\n".join(["| place | printed | meant |", "|---|---|---|", *rows])
+
+
+def gallery(names: tuple[str, ...]) -> str:
+    """Return figures with their captions, each with a link to its place in the notebook."""
     places = makers()
     cards = [
         f'<a class="card-figure" href="notebooks/{places[name].notebook}.html#figure-{name}">'
         f'<img src="_static/figures/{name}.png" alt="{html.escape(about["alt"])}" '
-        f'loading="lazy"><span>Figure {about["number"]} · {name}</span></a>'
+        f'loading="lazy"><span>Figure {about["number"]}. {_formulas(about["caption"])}</span></a>'
         for name, about in captions().items()
+        if name in names
     ]
     return '<div class="gallery">\n' + "\n".join(cards) + "\n</div>"
+
+
+def _formulas(text: str) -> str:
+    """Return text as HTML, its formulas as MathJax reads them."""
+    return re.sub(r"\$(.+?)\$", MATH, html.escape(text))
+
+
+def _address(claim: dict) -> str:
+    return f"notebooks/{Path(claim['notebook']).stem}.html#{claim['id']}"
 
 
 def _table(id: str, heads: tuple[str, ...], rows: list[tuple]) -> str:
@@ -182,9 +261,8 @@ def _table(id: str, heads: tuple[str, ...], rows: list[tuple]) -> str:
     for claim, *texts in rows:
         link = f"<code>{claim['id']}</code>"
         if claim["verdict"] != "open":
-            page = f"notebooks/{Path(claim['notebook']).stem}.html"
-            link = f'<a href="{page}#{claim["id"]}">{link}</a>'
-        cells = [re.sub(r"\$(.+?)\$", MATH, html.escape(text)) for text in texts]
+            link = f'<a href="{_address(claim)}">{link}</a>'
+        cells = [_formulas(text) for text in texts]
         cells[-1] = f'<span class="{heads[-1]}">{cells[-1]}</span>'
         inner = "".join(f"<td>{cell}</td>" for cell in (link, *cells))
         attributes = f'data-section="{claim["section"]}" data-verdict="{claim["verdict"]}"'
@@ -204,3 +282,7 @@ def main() -> int:
         return 1
     print(f"build/site/index.html: {len(list(out.rglob('*.html')))} pages")
     return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

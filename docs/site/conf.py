@@ -1,4 +1,4 @@
-"""Sphinx settings; workflow/site.py writes what Sphinx reads to build/site-source."""
+"""Sphinx settings; docs/site/build.py writes what Sphinx reads to build/site-source."""
 
 import firmlib
 
@@ -34,8 +34,8 @@ napoleon_use_ivar = True  # attributes as a list, not as objects of their own
 html_theme = "sphinx_book_theme"
 html_context = {"default_mode": "auto"}  # dark or light, as the reader's system is
 html_title = f"firmlib {release}"
-html_static_path = ["../build/site-source/_static"]
-html_extra_path = ["../build/site-source/extra"]
+html_static_path = ["../../build/site-source/_static"]
+html_extra_path = ["../../build/site-source/extra"]
 html_css_files = ["firmlib.css"]
 html_js_files = ["search.js"]
 copybutton_selector = "div:not(.output) > div.highlight > pre"  # code, not what it printed

@@ -1,6 +1,6 @@
 // Worlds with closed forms: sliders in, bars out. Each is compared with firmlib in tests/browser.
 (() => {
-  const bar = (label, value, firm, note = "") => ({ label, value, firm, note });
+  const bar = (label, value, firm) => ({ label, value, firm });
   const range = (name, min, max, step, value) => ({ name, min, max, step, value });
 
   const WORLDS = {
@@ -39,19 +39,6 @@
         bar("exact Q", Math.hypot(1 + 2 * bend * mean, Math.SQRT2 * bend), true),
       ],
     },
-    sweep: {
-      sliders: [
-        range("degree", 0, window.SWEEP.degrees.length - 1, 1, window.SWEEP.degrees.indexOf(8)),
-        range("letters drawn again", 0, window.SWEEP.mutations.length - 1, 1, 1),
-      ],
-      shown: ([i, j]) => [window.SWEEP.degrees[i], window.SWEEP.mutations[j]],
-      bars: ([i, j]) => {
-        const [points, w, firm] = window.SWEEP.cells[i][j];
-        if (!points) return [];
-        const of = `of ${points} points`;
-        return [bar("by the weights", w, false, of), bar("by FIRM", firm, true, of)];
-      },
-    },
   };
 
   const element = (name, attributes, parent) => {
@@ -74,22 +61,17 @@
     const table = element("div", { class: "bars", role: "status" }, box);
     const update = () => {
       const values = inputs.map((input) => Number(input.value));
-      const shown = world.shown ? world.shown(values) : values;
-      inputs.forEach((input, i) => {
-        input.shown.textContent = shown[i];
-        input.setAttribute("aria-valuetext", shown[i]);
-      });
+      inputs.forEach((input, i) => { input.shown.textContent = values[i]; });
       const bars = world.bars(values);
       const most = Math.max(1, ...bars.map(({ value }) => Math.abs(value)));
       table.replaceChildren();
-      if (!bars.length) table.textContent = "Not among the points of the sweep.";
-      for (const { label, value, firm, note } of bars) {
+      for (const { label, value, firm } of bars) {
         element("span", { class: "name" }, table).textContent = label;
         const track = element("span", { class: "track" }, table);
         const width = `width: ${(100 * Math.abs(value)) / most}%`;
         element("span", { class: firm ? "bar firm" : "bar", style: width }, track);
         const number = element("span", { class: "value", "data-value": value }, table);
-        number.textContent = `${value.toFixed(3)} ${note}`;
+        number.textContent = value.toFixed(3);
       }
     };
     for (const input of inputs) input.addEventListener("input", update);
