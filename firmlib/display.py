@@ -42,6 +42,13 @@ def _inches(lines: Iterable[str]) -> float:
     return 0.56 * plt.rcParams["font.size"] / 72 * max(map(len, lines))
 
 
+def _labels(names: list[str], letters: int) -> list[str]:
+    """Return names of at most this length; a longer rule gets a line for each condition."""
+    whole, short = shortened(names), shortened(names, letters)
+    rules = [name.replace(" ∧ ", "\n∧ ") for name in whole]
+    return [r if "\n" in r and w != s else s for r, w, s in zip(rules, whole, short, strict=True)]
+
+
 def _panels(number: int, columns: int, width: float, height: float, **options: Any) -> Any:
     """Return a figure with panels of this size, at most so many in a row, and its axes."""
     columns = min(check_integer("columns", columns, 1), number)
@@ -105,8 +112,10 @@ class FirmDisplay:
         order = np.argsort(-result.importances, kind="stable")[: check_integer("n", n, 1)]
         names = [result.feature_names[i] for i in order]
         if ax is None:
-            width = 3.8 + max(_inches(shortened(names, _LONG)), 1) + 1.6 * ranks
-            size = (width, 1.4 + 0.25 * len(names))
+            labels = _labels(names, _LONG)
+            width = 3.8 + max(_inches("\n".join(labels).split("\n")), 1) + 1.6 * ranks
+            lines = 0.7 * max(label.count("\n") + 1 for label in labels)
+            size = (width, 1.4 + 0.25 * len(names) * max(lines, 1))
             figure, ax = plt.subplots(figsize=size, layout="constrained")
         marks = _draw_bars(ax, result, names, _LONG if figure else _USUAL)
         ax.set_xlabel(_label_importances(result, len(names), _score_name(result)))
@@ -139,7 +148,7 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int) -> 
         line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
         ax.hlines(y[some], low[some], high[some], **line)
         marks[f"{100 * result.confidence_level:g} % confidence interval"] = Line2D([], [], **line)
-    ax.set_yticks(y, shortened(names, letters))
+    ax.set_yticks(y, _labels(names, letters))
     ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
     return marks
@@ -178,11 +187,13 @@ def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
     names = list(results.importances.index[: check_integer("n", n, 1)])
     height = 0.6 + 0.22 * len(names)
     figure, axes = _panels(len(results), columns, 2.0, height, sharex=True)
-    figure.set_figwidth(figure.get_figwidth() + _inches(shortened(names, _USUAL)))
+    room = _inches("\n".join(_labels(names, _USUAL)).split("\n"))
+    figure.set_figwidth(figure.get_figwidth() + room)
     marks = {}
     for ax, title, result in zip(axes, shortened(results), results.values(), strict=True):
         marks |= _draw_bars(ax, result, names, _USUAL)
         ax.set_title(title, fontsize="medium")
+    axes[0].autoscale(axis="x")  # over all panels, which share it
     score = _SCORES.get(result.response) or result.response
     figure.supxlabel(_label_importances(result, len(names), score), size="medium")
     legend(figure, marks, loc="outside upper left", ncols=2)

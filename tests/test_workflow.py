@@ -132,8 +132,8 @@ def test_tidy_drops_time_stamps():
     assert set(tidied.metadata) == {"kernelspec", "language_info"}
 
 
-def test_tidy_folds_imports_and_the_ledger_and_nothing_else():
-    sources = ["import numpy", "x = 1\nclaims.record(\n)", "y = 2", "claims.summary()"]
+def test_tidy_folds_imports_figures_and_the_ledger_and_nothing_else():
+    sources = ["import numpy", "x = 1\nclaims.record(\n)", "y = 2", 'figures.save(f, "f", x)']
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     cells[2].metadata = {"jupyter": {"source_hidden": True}, "tags": ["hide-input", "kept"]}
     folded = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
