@@ -184,7 +184,7 @@ def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
     column = feature.of(table).take(rows.keep)
     if how.missing == "raise":
         check_present(f"feature {feature.name!r}", column.values)
-    return column._replace(values=column.dense(rows.n), rows=None)
+    return column._replace(values=column.dense(len(rows.s)), rows=None)
 
 
 def _together(n: int) -> int:
@@ -203,7 +203,7 @@ def _plain(found: Scan, table: Table, rows: Rows, how: How) -> None:
 
         return read
 
-    step = _together(rows.n)
+    step = _together(len(rows.s))
     for a in range(0, table.width, step):
         some = range(a, min(a + step, table.width))
         sums = Numbers.of(reader(some), rows, how.n_bins, how.drop, False)
