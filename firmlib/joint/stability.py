@@ -83,6 +83,7 @@ def stability(
     if groups is not None:
         codes = table.vector("groups", groups).dense(table.n)
         unit = np.unique(codes, return_inverse=True)[1]
+    splitter: Any
     if cv is None:
         splitter = ShuffleSplit if unit is None else GroupShuffleSplit
         splitter = splitter(_FITS, train_size=0.5, random_state=0)
@@ -94,7 +95,8 @@ def stability(
     if len(parts) < 2:
         raise ValueError(f"cv={cv!r} makes {len(parts)} fits; expected at least 2")
     for train, _ in progress(parts, "fits"):
-        model: Any = clone(estimator).fit(_safe_indexing(X, train), y[train])
+        model: Any = clone(estimator)
+        model.fit(_safe_indexing(X, train), y[train])
         one = firm(model, X, features, groups=unit, **options)
         results.append(one.standardize() if standardize else one)
     Q = np.array([result.importances for result in results])

@@ -202,9 +202,9 @@ def importance_along(
 
     def values(change: np.ndarray) -> np.ndarray:
         strings = (z + change) % a
-        if isinstance(importance, PositionalWeights) and background is not None:
-            return exact_importance(importance, strings, background, scale).T
-        return importance[:, windows(strings, k, a)[:, 0]]
+        if isinstance(importance, np.ndarray):
+            return importance[:, windows(strings, k, a)[:, 0]]
+        return exact_importance(importance, strings, background, scale).T
 
     few = (a - 1) ** k <= 3**7
     null = values(_changes(k, k, a) if few else np.random.default_rng(0).integers(1, a, (4096, k)))
