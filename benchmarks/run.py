@@ -1,13 +1,12 @@
-"""Run the benchmarks and write results.json and the tables of README.md.
+"""Run the benchmarks; write results.json, results.md and peers.png.
 
     python benchmarks/run.py [kernel poim ...]
 
-Each script's function `rows` runs in a process of its own. Of the scripts that are not run, the
-results stay as they are. A script's table stands in README.md after the line `<!-- its name -->`.
+The function `rows` of each script runs in its own process. Scripts that are not run keep their
+results.
 """
 
 import json
-import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
@@ -15,21 +14,37 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
+from matplotlib import pyplot as plt
 from threadpoolctl import threadpool_limits
 from timing import Row, number, show
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("targets", "peers", "tables", "scaling", "streaming", "search", "kernel", "poim")
+SCRIPTS = {
+    "targets": "Are the targets of speed met?",
+    "peers": "How fast is FIRM beside its peers?",
+    "tables": "How fast is FIRM on a table with categories, dates and missing values?",
+    "scaling": "How do time and memory grow?",
+    "streaming": "Does memory stay constant while files are read?",
+    "search": "How fast are very many features measured?",
+    "kernel": "How fast is the string kernel?",
+    "poim": "How fast are POIMs and motifs?",
+}
+DRAWN = {
+    "FIRM": "FIRM",
+    "SHAP, 1000 rows": "SHAP of trees, 1000 rows",
+    "partial dependence, 1000 rows": "partial dependence, 1000 rows",
+    "permutation, 5 repeats": "permutation, 5 repeats",
+}
 
 
 def run(name: str) -> list[Row]:
-    """What one script measures, on one thread; in a process of its own."""
+    """Return what one script measures, on one thread; in a process of its own."""
     with threadpool_limits(1):
         return show(import_module(name).rows())
 
 
 def table(rows: list[Row]) -> str:
-    """One row for each, and a word on what was faster than firmlib or missed its target."""
+    """Return a row for each, and what was faster than firmlib or missed its target."""
     lines = ["| | | beside it |", "|---|---|---|"]
     lines += [f"| {row.name} | {number(row.value)} {row.unit} | {row.beside} |" for row in rows]
     bold = [row for row in rows if row.beside.startswith("**")]
@@ -39,20 +54,37 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_tables(readme: str, results: dict) -> str:
-    """The text with every table as the results have it."""
-    for name, result in results.items():
-        text = table([Row(**row) for row in result["rows"]])
-        before = re.compile(rf"(<!-- {name} -->\n).*?(\n?<!-- end -->)", re.DOTALL)
-        readme, found = before.subn(lambda m, text=text: m[1] + text + "<!-- end -->", readme)
-        if found != 1:
-            raise ValueError(f"README.md has {found} places for the table of {name}, expected 1")
-    return readme
+def page(results: dict) -> str:
+    """Return results.md: the table of every script."""
+    head = (
+        "# All measurements\n\n`make bench` writes this page. [README.md](README.md) explains it.\n"
+    )
+    parts = [
+        f"\n## {title} `{name}.py`\n\n{table([Row(**row) for row in results[name]['rows']])}"
+        for name, title in SCRIPTS.items()
+        if name in results
+    ]
+    return head + "".join(parts)
+
+
+def picture(rows: list[dict]) -> plt.Figure:
+    """Draw CPU seconds of FIRM and its peers for boosted trees, on a log scale."""
+    found = {row["name"]: row["value"] for row in rows}
+    seconds = {name: found[f"boosting: {what}"] for name, what in DRAWN.items()}
+    figure, ax = plt.subplots(figsize=(6.5, 1.9), layout="constrained")
+    colors = ["#D55E00", *["#8c959f"] * 3]
+    bars = ax.barh([*seconds], [*seconds.values()], color=colors)
+    ax.bar_label(bars, [f" {number(value)} s" for value in seconds.values()])
+    ax.set(xscale="log", xlabel="CPU seconds: boosted trees, 10 000 rows, 20 features")
+    ax.set_xlim(0.01, 4 * max(seconds.values()))
+    ax.invert_yaxis()
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def main(names: list[str]) -> None:
     """Run, and write after each script."""
-    kept, readme = FOLDER / "results.json", FOLDER / "README.md"
+    kept = FOLDER / "results.json"
     packages = ("firmlib", "numpy", "scipy", "scikit-learn")
     for name in names or SCRIPTS:
         print(f"\n{name}", flush=True)
@@ -62,7 +94,9 @@ def main(names: list[str]) -> None:
         versions = {package: version(package) for package in packages}
         results[name] = {"versions": versions, "rows": [row._asdict() for row in rows]}
         kept.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-        readme.write_text(with_tables(readme.read_text(), results))
+        (FOLDER / "results.md").write_text(page(results))
+        if name == "peers":
+            picture(results["peers"]["rows"]).savefig(FOLDER / "peers.png", dpi=150)
 
 
 if __name__ == "__main__":

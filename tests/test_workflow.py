@@ -37,14 +37,15 @@ def compendium(tmp_path, monkeypatch):
     monkeypatch.setattr(accept, "README", tmp_path / "README.md")
     monkeypatch.setattr(accept, "CLAIMS", tmp_path / "docs" / "claims.md")
     monkeypatch.setattr(accept, "PICTURE", tmp_path / "docs" / "example.png")
+    monkeypatch.setattr(accept, "GUIDE", tmp_path / "docs" / "guide.md")
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
     monkeypatch.chdir(tmp_path)  # execute changes it
     (tmp_path / "requirements.lock").touch()
     for kind in ("notebooks", "figures", "data"):
         (tmp_path / kind).mkdir()
-    (tmp_path / "README.md").write_text(
-        "<!-- claims -->\n<!-- /claims -->\n<!-- output -->\n<!-- /output -->\n"
-    )
+    (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").touch()
     (tmp_path / "data" / "misprints.json").write_text("[]")
     write(tmp_path, GOOD)
     return tmp_path

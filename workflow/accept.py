@@ -4,59 +4,41 @@ python -m workflow accept         what `make reproduce` made, from build/
 python -m workflow accept GRID    the table of a sweep, as data/sweep_NAME.csv
 """
 
-import contextlib
 import csv
-import io
 import json
 import re
 import sys
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
 from workflow import BUILD, KINDS, ROOT, SUMMARY, ledger, write
+from workflow.examples import picture, with_outputs
 
-README, CLAIMS = ROOT / "README.md", ROOT / "docs" / "claims.md"
-PICTURE = ROOT / "docs" / "example.png"
+README, PICTURE = ROOT / "README.md", ROOT / "docs" / "example.png"
+GUIDE, CLAIMS = ROOT / "docs" / "guide.md", ROOT / "docs" / "claims.md"
 
 
-def filled(readme: str, name: str, text: str) -> str:
-    """Return the README with `text` between <!-- name --> and <!-- /name -->."""
-    between = re.compile(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
+def with_strip(readme: str, claims: list[dict]) -> str:
+    """Return the README with its strip of verdicts made from the ledger."""
+    between = re.compile("(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
     if not between.search(readme):
-        raise ValueError(f"README.md has no <!-- {name} --> … <!-- /{name} -->")
-    return between.sub(lambda _: text + "\n", readme)
-
-
-def example(readme: str) -> tuple[str, bytes]:
-    """Run the README's Python; return what it prints and the picture it draws."""
-    code = "".join(re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL))
-    if not code:
-        return "", b""
-    plt.switch_backend("agg")
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(code, {})
-    drawn = io.BytesIO()
-    plt.savefig(drawn, dpi=150, bbox_inches="tight", metadata={"Software": None})
-    plt.close()
-    return f"```text\n{printed.getvalue()}```", drawn.getvalue()
+        raise ValueError("README.md has no <!-- claims --> … <!-- /claims --> for its verdicts")
+    return between.sub(lambda _: ledger.strip(claims) + "\n", readme)
 
 
 def reproduced() -> dict[Path, bytes]:
-    """Return the notebooks, figures and data of a whole run, docs/claims.md, the README."""
+    """Return notebooks, figures and data of a whole run, and the pages made from them."""
     if not SUMMARY.exists():
         sys.exit("Nothing to accept: run `make reproduce` to its end first.")
     if json.loads(SUMMARY.read_text())["failed"]:
         sys.exit("Not accepted: a notebook failed in the last `make reproduce`.")
     claims = json.loads((BUILD / "data" / "claims.json").read_text())
     misprints = json.loads((ROOT / "data" / "misprints.json").read_text())
-    printed, picture = example(README.read_text())
-    readme = filled(README.read_text(), "output", printed)
     made = [path for kind in KINDS for path in sorted((BUILD / kind).glob("*"))]
     return {ROOT / path.parent.name / path.name: path.read_bytes() for path in made} | {
-        README: filled(readme, "claims", ledger.strip(claims)).encode(),
+        README: with_outputs(with_strip(README.read_text(), claims)).encode(),
+        PICTURE: picture(),
+        GUIDE: with_outputs(GUIDE.read_text()).encode(),
         CLAIMS: ledger.page(claims, misprints).encode(),
-        PICTURE: picture,
     }
 
 

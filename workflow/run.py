@@ -22,8 +22,8 @@ from papermill.exceptions import PapermillExecutionError
 from workflow import KINDS, write
 
 ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
-# Cells to fold: those that begin with imports, parameters' checks among them, and the ledger's.
-FOLDED = re.compile(r"(import|from) |.*^claims\.(record|summary)\(", re.M | re.S)
+# Cells to fold: those that begin with imports, save a figure, or write to the ledger.
+FOLDED = re.compile(r"(import|from) |.*^(claims\.(record|summary)|figures\.save)\(", re.M | re.S)
 
 
 def plain(path: Path) -> str:

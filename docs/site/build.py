@@ -89,7 +89,9 @@ def stage(source: Path) -> None:
     guide = (ROOT / "docs" / "guide.md").read_text()
     guide = guide.replace("](../", "](")
     (source / "guide.md").write_text(guide.replace("benchmarks/README.md", "benchmarks/index.md"))
-    shutil.copy(ROOT / "benchmarks" / "README.md", source / "benchmarks" / "index.md")
+    for name, named in (("README", "index"), ("results", "results")):
+        text = (ROOT / "benchmarks" / f"{name}.md").read_text().replace("(README.md)", "(index.md)")
+        (source / "benchmarks" / f"{named}.md").write_text(text)
     (source / "api").mkdir()
     for name in MODULES:
         (source / "api" / f"{name}.md").write_text(api(name))
@@ -173,9 +175,7 @@ def readme(first: str, last: str) -> str:
     """Return the README from `first` up to `last`, with links to the site's own pages."""
     text = (ROOT / "README.md").read_text()
     text = text[text.index(first) : text.index(last)]
-    text = re.sub(r"\(notebooks/(\w+)\.ipynb\)", r"(notebooks/\1.ipynb)", text)
-    text = text.replace("(docs/claims.md#errata)", "(errata.md)").replace("(docs/", "(")
-    return re.sub(r"<!-- /?\w+ -->\n?", "", text)
+    return text.replace("(docs/claims.md#errata)", "(errata.md)").replace("(docs/", "(")
 
 
 def verdict_map(ledger: list[dict]) -> str:

@@ -29,10 +29,11 @@ def compendium(tmp_path, request):
         shutil.copytree(ROOT / name, folder / name)
     for name in ("Makefile", "requirements.lock", "codecheck.yml"):
         shutil.copy(ROOT / name, folder / name)
-    for name in ("notebooks", "figures", "data"):
+    for name in ("notebooks", "figures", "data", "docs"):
         (folder / name).mkdir()
     (folder / ".venv").symlink_to(sys.prefix)
     (folder / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
+    (folder / "docs" / "guide.md").touch()
     (folder / "data" / "misprints.json").write_text("[]")
     cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(CELLS)]
     cells[0].metadata["tags"] = ["parameters"]
