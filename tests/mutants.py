@@ -190,7 +190,7 @@ MUTANTS = [
     ("16_any_sequence_model", "10 * (1 - p**2)", "10 * (1 - p)"),
     ("16_any_sequence_model", '"G|NNAAG": ("GNNAAG", 29)', '"G|NNAAG": ("GGTAAG", 29)'),
     ("09_conclusions", "X, y = gattaca(size, unseen=True", "X, y = gattaca(size, unseen=False"),
-    ("09_conclusions", "found, small = by_C[tuned_C]", "found, small = by_C[0.1]"),
+    ("09_conclusions", "unseen_rank, small = by_C[tuned_C]", "unseen_rank, small = by_C[0.1]"),
     ("09_conclusions", "short_degree: int = 4", "short_degree: int = 1"),
     ("09_conclusions", 'errors = gains("same", "labels"', 'errors = gains("labels", "same"'),
     ("09_conclusions", 'over_same = gains("more", "labels"', 'over_same = gains("labels", "more"'),
