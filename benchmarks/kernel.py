@@ -14,10 +14,8 @@ from threadpoolctl import threadpool_limits
 from timing import Row, show, timed
 
 from firmlib.datasets import gattaca
-from firmlib.strings.alphabet import decode
-from firmlib.strings.kernel import wds_kernel
+from firmlib.strings import WDSClassifier, decode, wds_kernel
 from firmlib.strings.matvec import WDSOperator
-from firmlib.strings.svm import WDSClassifier
 
 SHOGUN = {(8, 0): 9.3, (8, 10): 134.0, (8, 30): 332.0}  # CPU seconds
 

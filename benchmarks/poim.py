@@ -11,11 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from timing import Row, cpu_seconds, show, timed
 
-from firmlib.strings.background import Background
-from firmlib.strings.motifs import motif_importance
-from firmlib.strings.poim import poim
-from firmlib.strings.search import top_motifs
-from firmlib.strings.weights import PositionalWeights
+from firmlib.strings import Background, PositionalWeights, motif_importance, poim, top_motifs
 
 
 def machine(rng: np.random.Generator, n: int, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -50,11 +46,15 @@ def rows() -> Iterator[Row]:
     yield Row(what, rested, ratio=rested / ten, to="later call")
     motif = cpu_seconds(lambda: motif_importance(w, ["GATTACA" * 5]))
     yield Row("one motif of 35 letters, all positions", motif)
-    for length in (12, 20, 40):
-        yield Row(f"top 10 motifs of length {length}", timed(top_motifs, w, length, 10)[1])
+    for length in (10, 12, 15, 20, 40):
+        merged = timed(top_motifs, w, length, 10)[1]
+        yield Row(f"top 10 motifs of length {length}", merged)
+        words = timed(top_motifs, w, length, 10, merge=False)[1]
+        yield Row(f"top 10 words of length {length}, not merged", words)
     long = PositionalWeights.from_dual(X, a, degree=20, shift=10)
     yield Row("POIM of order 7, degree 20", timed(poim, long, 7)[1])
-    yield Row("top 10 motifs of length 20, degree 20", timed(top_motifs, long, 20, 10)[1])
+    motif = cpu_seconds(lambda: motif_importance(long, ["GATTACA" * 5]), 2)
+    yield Row("one motif of 35 letters, degree 20", motif)
 
     X, a = machine(rng, 3000, 100)
     w = PositionalWeights.from_dual(X, a, **options)

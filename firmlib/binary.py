@@ -12,12 +12,9 @@ from firmlib.tables.checks import (
 )
 
 __all__ = [
-    "firm_binary",
-    "firm_conjunctions",
-    "firm_empirical",
-    "firm_from_poim",
+    "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
     "firm_uniform_conjunction",
-]
+]  # fmt: skip
 
 _ROUNDING = 1e-12  # a variance p (1 - p) below this is 0 up to the rounding of summed weights
 
@@ -25,14 +22,10 @@ _ROUNDING = 1e-12  # a variance p (1 - p) below this is 0 up to the rounding of 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     """FIRM of a binary feature, eq. (10): Q_f = (q_a - q_b) sqrt(p_a p_b).
 
-    It is positive where the score is higher at a.
-
     Parameters
     ----------
-    q_a, q_b : array
-        Conditional expected scores where the feature is a, and where it is b.
-    p_a : array
-        Pr(f(X) = a); p_b is 1 - p_a. The three arrays broadcast.
+    q_a, q_b, p_a : arrays that broadcast
+        Conditional expected scores where the feature is a and b; Pr(f(X) = a) = 1 - p_b.
 
     Examples
     --------
@@ -97,10 +90,8 @@ def firm_empirical(
 
     Parameters
     ----------
-    weights : array of shape (d,)
-        w.
-    X : array of shape (n, d)
-        Entries -1 and +1; the rows are the distribution.
+    weights, X : arrays of shape (d,) and (n, d)
+        w; entries -1 and +1, whose rows are the distribution.
     sample_weight : array of shape (n,), optional
         How often each row counts; once by default.
 
@@ -132,12 +123,9 @@ def firm_conjunctions(
 
     Parameters
     ----------
-    score : array of shape (n,)
-        The score, or the labels, of each row.
-    X : array of shape (n, d)
-        Binary, in any coding (0 and 1, -1 and +1); the rows are the distribution.
-    sample_weight : array of shape (n,), optional
-        As for `firm_empirical`.
+    score, X, sample_weight : arrays of shape (n,), (n, d) and (n,)
+        Scores or labels; binary in any coding (0 and 1, -1 and +1), the rows are the distribution;
+        weights as for `firm_empirical`.
 
     Returns
     -------
@@ -177,10 +165,8 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    poim : array
-        Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5).
-    p : array
-        Probability of z at j; broadcast against `poim`.
+    poim, p : arrays that broadcast
+        Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5); the probability of z at j.
 
     Examples
     --------

@@ -68,15 +68,15 @@ class ConditionalScore:
 class Curves(Mapping[str, ConditionalScore]):
     """q_f of each feature that has a curve, made when asked for."""
 
-    def __init__(self, sources: Mapping[str, Source], centre: float, sample: bool) -> None:
+    def __init__(self, sources: Mapping[str, Source], sample: bool) -> None:
         self._sources = {name: s for name, s in sources.items() if s.sums is not None}
-        self._centre, self._sample = centre, sample
+        self._sample = sample
 
     def __getitem__(self, name: str) -> ConditionalScore:
         source = self._sources[name]
         t, bins = source.curve()
         error = np.sqrt(np.maximum(bins.e, 0)) * self._sample
-        return ConditionalScore(t, bins.m + self._centre, bins.p, bins.n, error, source.kind)
+        return ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)

@@ -147,16 +147,13 @@ def gattaca(
 
     Parameters
     ----------
-    n : int, default 5000
-        Sequences, half of them with label -1 and half with +1.
-    length : int, default 70
-        Letters of each, A, C, G, T as 0 to 3; the paper does not give this number.
+    n, length : int, default 5000 and 70
+        Sequences, half of them in each class, -1 and +1; letters of each, A, C, G, T as 0 to 3. The
+        paper does not give the length.
     motif : str, default "GATTACA"
         Planted in the positive class.
-    center : float, default 35.0
-        Mean of the normal distribution whose rounded value is the motif's first position (from 0).
-    sd : float, default 7.0
-        Standard deviation of that distribution.
+    center, sd : float, default 35.0 and 7.0
+        Of the normal distribution whose rounded value is the motif's first position (from 0).
     mutations : int, default 1
         Letters of each planted motif, at random places, that are replaced by a random letter.
     unseen : bool, default False
@@ -230,12 +227,6 @@ def _mutated(
 def data_file(name: str) -> Path:
     """Return the path of a file in data/ of the compendium, from any working directory.
 
-    Parameters
-    ----------
-    name : str
-
-    Examples
-    --------
     >>> from firmlib.datasets import data_file
     >>> data_file('claims.json').exists()
     True

@@ -174,10 +174,8 @@ def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
     Parameters
     ----------
     results : mapping of class to FirmResult, from `firm_by_class`
-    n : int, default 15
-        How many features.
-    columns : int, default 3
-        Panels in a row.
+    n, columns : int, default 15 and 3
+        How many features, and panels in a row.
 
     Examples
     --------
@@ -268,10 +266,8 @@ def plot_curves(
     Parameters
     ----------
     result : FirmResult
-    n : int, default 12
-        How many features.
-    columns : int, default 3
-        Panels in a row.
+    n, columns : int, default 12 and 3
+        How many features, and panels in a row.
     features : sequence of names, default None
         Draw these features instead, in this order.
 

@@ -25,19 +25,14 @@ class KernelExpansion:
 
     Parameters
     ----------
-    dual_coef : array of shape (m,)
-        alpha_i, with the sign of the label.
-    centers : array of shape (m, d)
-        The x_i.
+    dual_coef, centers : arrays of shape (m,) and (m, d)
+        alpha_i, with the sign of the label, and x_i.
     kernel : {"linear", "poly", "rbf"}
         x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
-    scale : float, default 1.0
-        scikit-learn's `gamma`; the paper's is ``width`` = scale^(-1/2).
-    coef0 : float, default 0.0
-    degree : float, default 1
-        Both of the polynomial kernel; `unfold` needs an integer degree.
-    intercept : float, default 0.0
-        b.
+    scale, degree : float, default 1
+        Of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
+    coef0, intercept : float, default 0.0
+        Of the polynomial kernel; b.
 
     Examples
     --------

@@ -12,7 +12,6 @@ are given by name or position.
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -200,8 +199,9 @@ class Pairs:
     just one of the two has its larger value. `columns` is what `firm` takes as features, such as a
     list of names or of `threshold`; None means all columns.
 
-    >>> Pairs("xor").features([[0, 0, 0], [0, 1, 0], [1, 0, 1]])
-    [<feature x0 ⊕ x1>, <feature x0 ⊕ x2>, <feature x1 ⊕ x2>]
+    >>> import firmlib
+    >>> firmlib.firm([0, 1, 1, 0], [[0, 0], [0, 1], [1, 0], [1, 1]], Pairs("xor")).feature_names
+    ('x0 ⊕ x1',)
     """
 
     def __init__(self, kind: str, columns: Any = None) -> None:
@@ -217,27 +217,9 @@ class Pairs:
             raise ValueError(f"columns={names} of Pairs must be two columns or more, and no group")
         return parts
 
-    def features(self, X: Any) -> list[Feature]:
-        """Return the conjunctions or the xor of each pair in the rows of `X`."""
-        if self.kind == "interaction":
-            raise ValueError("kind='interaction' is not a function of the rows; give it to firm")
-        table = Table.of(X)
-        names, values, codes = zip(*(two_values(f, table) for f in self.parts(table)), strict=True)
-        own, pairs = Table(np.column_stack(codes)), list(combinations(enumerate(names), 2))
-        if self.kind == "xor":
-            return [
-                Feature(f"{f} ⊕ {g}", _differ, own, j, k, ready=True) for (j, f), (k, g) in pairs
-            ]
-        return [
-            Feature(f"{f}={u} ∧ {g}={v}", _all_hold, own, {j: a, k: b}, ready=True)
-            for (j, f), (k, g) in pairs
-            for a, u in enumerate(values[j])
-            for b, v in enumerate(values[k])
-        ]
 
-
-def two_values(feature: Feature, table: Table) -> tuple[str, list[str], np.ndarray]:
-    """Return a feature's name, its two values as words, and 0, 1 or nan for each row."""
+def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
+    """Return the two values of a feature as words, and 0, 1 or nan for each row."""
     column = feature.of(table)
     x = column.dense(table.n)
     seen = np.unique(x[~np.isnan(x)])
@@ -246,7 +228,8 @@ def two_values(feature: Feature, table: Table) -> tuple[str, list[str], np.ndarr
         cure = "literal" if column.kind == "nominal" else "threshold"
         cure = f"features.{cure}({feature.name!r}, ...)"
         raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
-    return feature.name, list(map(_written, shown)), np.where(np.isnan(x), np.nan, x != seen[0])
+    words = [*map(_written, shown), "other"][:2]
+    return words, np.where(np.isnan(x), np.nan, x != seen[0])
 
 
 def resolve(features: Any, table: Table) -> list[Feature | Group]:

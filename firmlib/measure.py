@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from firmlib import joint
 from firmlib.curves import ConditionalScore
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
-from firmlib.estimation.scan import scan
+from firmlib.estimation.scan import How, scan
 from firmlib.estimation.sums import Source, fold_totals, total_variance
 from firmlib.features import (
     Group,
@@ -33,9 +33,6 @@ from firmlib.tables.checks import (
 )
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["conditional_expected_score", "firm"]
 
@@ -170,15 +167,8 @@ def firm(
         estimate, sources = joint.adds_to(found, table, sample, known, missing)
     else:
         single = [f for f in found if not isinstance(f, Group)]
-        estimate, sources = scan(
-            single,
-            table,
-            sample,
-            slope=method == "slope",
-            n_bins=bins,
-            missing=missing,
-            every=features is None,
-        )
+        how = How(bins, missing, method == "slope")
+        estimate, sources = scan(single, table, sample, how, every=features is None)
         if len(single) < len(found):
             estimate, sources = joint.with_groups(found, table, sample, estimate, sources, missing)
     return result_of(estimate, sources, names, sample, response, known, confidence_level)
@@ -206,15 +196,14 @@ def result_of(
     **fields: Any,
 ) -> FirmResult:
     """Return the result for the rows of a table."""
-    totals = fold_totals(sample.s - sample.centre, sample.w, sample.fold)
+    units = sample.unit is not None
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
         sources=tuple(sources),
         n=sample.n,
         rows="population" if sample.population else "sample",
-        centre=sample.centre,
-        total=total_variance(totals, sample.population, sample.unit is not None),
+        total=total_variance(fold_totals(sample), sample.population, units),
         response=response.method,
         target=response.target,
         given=given,

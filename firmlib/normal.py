@@ -9,13 +9,7 @@ from sklearn.utils import gen_batches
 from firmlib.expansion import KernelExpansion
 from firmlib.tables.checks import check_array, check_covariance, check_integer, check_number
 
-__all__ = [
-    "firm_linear",
-    "firm_rbf",
-    "firm_taylor",
-    "shrinkage_covariance",
-    "shrinkage_intensity",
-]
+__all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "shrinkage_intensity"]
 
 # Shares of the largest possible variance, and of its own, below which a variance counts as 0.
 _ROUNDING, _KNOWN = 1e-14, 1e-10
@@ -186,7 +180,7 @@ def _rbf(s: KernelExpansion, c: np.ndarray, cov: np.ndarray, a: np.ndarray, v: f
 
 
 def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.ndarray:
-    """Covariance with its correlations shrunk towards zero (Schäfer and Strimmer 2005).
+    """Covariance with its correlations shrunk towards zero (doi:10.2202/1544-6115.1175).
 
     S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change. Unlike
     shrinkage towards a multiple of the identity, this does not depend on the inputs' units. The
@@ -198,11 +192,6 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
         A sample; n may be smaller than d.
     intensity : float in [0, 1], optional
         lambda; by default `shrinkage_intensity`.
-
-    References
-    ----------
-    J. Schäfer, K. Strimmer. A shrinkage approach to large-scale covariance matrix estimation and
-    implications for functional genomics. Stat. Appl. Genet. Mol. Biol. 4(1), 2005.
 
     Examples
     --------

@@ -80,7 +80,6 @@ class FirmResult:
     sources: tuple[Source, ...]
     n: int
     rows: str
-    centre: float
     total: Estimate
     response: str = "values"
     target: Any = None
@@ -152,7 +151,7 @@ class FirmResult:
     @cached_property
     def curves(self) -> Mapping[str, ConditionalScore]:
         sample = self.rows == "sample"
-        return Curves(dict(zip(self, self.sources, strict=True)), self.centre, sample)
+        return Curves(dict(zip(self, self.sources, strict=True)), sample)
 
     def standardize(self) -> FirmResult:
         """Return the result for s / sd(s); errors account for the estimation of sd(s)."""

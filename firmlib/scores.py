@@ -37,11 +37,11 @@ def as_score(
     score : fitted estimator, callable X -> (n,), torch module or array of scores (n,)
     X : array or data frame with n rows
     response_method : str, default "auto"
-        The first of "decision_function", "predict_proba", "predict" and "score_samples" that an
-        estimator has, or one of these.
+        One of "decision_function", "predict_proba", "predict" and "score_samples", by default the
+        first that an estimator has.
     target : label, column or (column, label), default None
-        The class (by default the second of two), the cluster, the column of several outputs, or the
-        output and its class. An array of labels becomes the indicator of this label.
+        The class (by default the second of two), the cluster, the output, or the output and its
+        class. An array of labels becomes the indicator of this label.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def class_scores(
 
     Parameters
     ----------
-    estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
-        A score per class, cluster, output or column; per (output, class) for a classifier with
-        several outputs; per label, its indicator, for an array of labels of shape (n,).
+    estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k) or (n,)
+        A score per class, cluster, output, (output, class) or column; of labels (n,), an indicator
+        per label.
     X, response_method
         As for `as_score`.
 

@@ -5,28 +5,36 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib import _chunked as chunked
-from firmlib.estimation.rows import Rows, rows_of
-from firmlib.estimation.scan import Scan
+from firmlib.estimation.bins import Axes
+from firmlib.estimation.rows import Rows, joined, rows_of
+from firmlib.estimation.scan import How, Scan, Tally, read
 from firmlib.estimation.sums import total_variance
-from firmlib.estimation.tally import Bins, Tally
 from firmlib.features import Group, Pairs, Place, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
 from firmlib.tables.checks import check_integer, check_names
-from firmlib.tables.columns import Column, check_present
+from firmlib.tables.columns import Column
 from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
+
+
+class Bins(NamedTuple):
+    """What chunks share: the kinds and labels of the columns, and the slots of the numbers."""
+
+    names: list[str]
+    columns: list[Column]
+    axes: Axes | None
 
 
 class StreamingFirm:
@@ -153,11 +161,11 @@ confidence_level
         names = check_names([f.name for f in found], self.feature_names)
         if self.shared is not None and names != self.shared.names:
             raise ValueError(f"X has the features {names}, expected {self.shared.names}")
-        columns = [f.of(table).take(rows.keep) for f in found]  # type: ignore[union-attr]
-        columns = [c._replace(values=c.dense(rows.n), rows=None) for c in columns]
-        if self.missing == "raise":
-            for name, column in zip(names, columns, strict=True):
-                check_present(f"feature {name!r}", column.values)
+        if self.features is None and table.plain and self.missing != "raise":
+            here = slice(0, table.n) if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
+            columns = [Column(f) for f in table.block(slice(0, table.width), here)]
+        else:
+            columns = [read(f, table, rows, self._how) for f in found]
         return names, columns if self.shared is None else self._joined(columns)
 
     def _joined(self, columns: list[Column]) -> list[Column]:
@@ -189,34 +197,36 @@ confidence_level
         ]
         self.shared = self.shared._replace(columns=kinds)
         self._n, self._has_groups = self._n + rows.n, rows.key is not None
-        if self._tally is not None or self._given_bins is not None:
-            self._settle(self._given_bins).add(columns, rows)
-            return
-        columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
-        self._waiting.append((columns, replace(rows, s=rows.s.copy())))
-        if sum(r.n for _, r in self._waiting) >= self.first_rows:
-            self._settle()
+        ready = self._tally is not None or self._given_bins is not None
+        if not ready:  # the caller may reuse X
+            columns = [c._replace(values=c.values.copy()) for c in columns]
+            rows = replace(rows, s=rows.s.copy())
+        self._waiting.append((columns, rows))
+        if ready or sum(r.n for _, r in self._waiting) >= self.first_rows:
+            self._settle(self._given_bins)
 
     def _settle(self, bins: Bins | None = None) -> Tally:
-        """Take bins, or find them from the rows that wait; sum these rows up."""
-        self.shared = bins if self.shared is None else self.shared
+        """Sum up the rows that wait, in bins that are given, were found before, or are found."""
         assert self.shared is not None
         waiting, self._waiting = self._waiting, []
-        if self._tally is None:
-            each = zip(*(columns for columns, _ in waiting), strict=True)
-            first = [c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each]
-            keys = [rows.key for _, rows in waiting if rows.key is not None]
-            self._tally = Tally(
-                first or self.shared.columns,
-                None if self.n_bins == "auto" else int(self.n_bins),
-                axes=None if bins is None else bins.axes,
-                unit=np.concatenate(keys) if keys else None,
-                population=self.rows == "population",
-                slope=self.method == "slope",
-            )
-        for columns, rows in waiting:
-            self._tally.add(columns, rows)
+        if waiting:
+            columns, rows = waiting[0][0], joined([rows for _, rows in waiting])
+            if len(waiting) > 1:
+                each = zip(*(columns for columns, _ in waiting), strict=True)
+                columns = [
+                    c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each
+                ]
+            if self._tally is None:
+                axes = None if bins is None else bins.axes
+                self._tally = Tally(columns, rows, self._how, axes=axes, roomy=True)
+            self._tally.add(columns, replace(rows, middle=self._tally.centre))
+        assert self._tally is not None
         return self._tally
+
+    @property
+    def _how(self) -> How:
+        n_bins = None if self.n_bins == "auto" else int(self.n_bins)
+        return How(n_bins, self.missing, self.method == "slope")
 
     def fit(
         self,
@@ -307,7 +317,10 @@ confidence_level
         for columns, rows in other._waiting:
             after._take(after._joined(columns), rows)
         if other._tally is not None:
-            after._settle(other.bins).merge(other._tally)
+            if after._tally is None and not after._waiting:
+                after._tally = copy.deepcopy(other._tally)
+            else:
+                after._settle(other.bins).merge(other._tally)
             after._n, after._has_groups = after._n + other._n, other._has_groups
         after._response = other._response
         self.__dict__ = after.__dict__
@@ -319,26 +332,17 @@ confidence_level
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         now = copy.deepcopy(self) if self._waiting else self
         tally, columns = now._settle(), self.shared.columns
-        found = Scan(
-            self.shared.names,
-            tally.n,
-            population=self.rows == "population",
-            units=self._has_groups,
-            drop=self.missing == "drop",
-        )
-        if tally.numbers is not None:
-            found.take(tally.places, tally.numbers, [columns[j] for j in tally.places])
-        for j, sums in tally.others.items():
-            found.take([j], sums, [columns[j]])
+        names, population = self.shared.names, self.rows == "population"
+        found = Scan(names, tally.n, population=population, units=self._has_groups)
+        found.take_all(range(len(names)), tally, columns)
         estimate, sources = found.done()
         return FirmResult(
             estimate=estimate,
-            feature_names=tuple(self.shared.names),
+            feature_names=tuple(names),
             sources=tuple(sources),
             n=tally.n,
             rows=self.rows,
-            centre=tally.centre,
-            total=total_variance(tally.totals, self.rows == "population", self._has_groups),
+            total=total_variance(tally.totals, population, self._has_groups),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,

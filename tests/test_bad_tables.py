@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import SVC, OneClassSVM
 
-from firmlib import features
+from firmlib import features, firm
 from firmlib.features import resolve
 from firmlib.measure import check_given
 from firmlib.scores import as_score, class_scores
@@ -168,11 +168,10 @@ CALLS = [
     (lambda: features.threshold(0, np.nan), "^tau must be a finite number, got nan"),
     (lambda: features.linear([1, np.nan]), "^a must be finite, got 1 NaN"),
     (lambda: features.Pairs("product"), "^kind='product' is unknown; expected one of .'interact"),
-    (lambda: features.Pairs("xor").features(X), r"^'x0' must have two values.*threshold\('x0', "),
+    (lambda: firm(S, X, features.Pairs("xor")), r"^'x0' must have two values.*threshold\('x0', "),
     (lambda: features.Pairs("xor", [0]).parts(X), r"^columns=\['x0'\] of Pairs must be two col"),
     (lambda: features.Pairs("xor", [0, 0]).parts(X), "^feature names must differ, got 'x0' 2"),
     (lambda: features.Pairs("xor", {"g": [0, 1], "a": 1}).parts(X), "and no group"),
-    (lambda: features.Pairs("interaction").features(X), "^kind='interaction' is not a function"),
     (lambda: check_names(["a", "b", "a"]), "^feature names must differ, got 'a' 2 times"),
     (lambda: check_names(["a"], ["a", "b"]), "^feature_names has 2 names for 1 features"),
     *[

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from firmlib import features, measure
+from firmlib import features, firm, measure
 from firmlib.features import resolve
 from firmlib.tables import Table
 
@@ -65,7 +65,7 @@ ASKED = {
     "group": features.Group([1, 0]),
     "entry of a group": {"a": [0, 1]},
     "exclude": features.exclude(0),
-    "pairs": features.Pairs("xor", [0, 1]).features,
+    "pairs": features.Pairs("xor", [0, 1]).parts,
     "given": partial(measure.check_given, 0),
     "categorical": lambda table: table.with_categorical([0]),
 }
@@ -133,8 +133,6 @@ def test_missing_values_of_builders():
     np.testing.assert_array_equal(features.product(0, 1)(X), [np.nan, 1, 0, 0])
     np.testing.assert_array_equal(features.threshold(1, 0)(X), [np.nan, 1, 1, 0])
     np.testing.assert_array_equal(features.conjunction({0: 1, 1: None})(X), [1, 0, 0, 0])
-    xor, *_ = features.Pairs("xor").features(X)
-    np.testing.assert_array_equal(xor(X), [np.nan, 0, 1, 0])
 
 
 def test_categories_and_dates():
@@ -157,19 +155,23 @@ def test_categories_and_dates():
     assert features.coordinate("species")(table).tolist() == ["Adelie", "Gentoo", None, "Adelie"]
     chunk = Table(table.iloc[:2], at_least=0)  # a level may be absent from a chunk
     np.testing.assert_array_equal(features.literal("species", "Chinstrap")(chunk), [0, 0])
+    missing = Table(table.iloc[2:3], at_least=0)
+    np.testing.assert_array_equal(features.literal("species", "Adelie")(missing), [0])
 
 
 def test_pairs_of_two_valued_columns():
     frame = pd.DataFrame({"flag": [True, False, True], "city": list("abb"), "k": [2, 5, 5]})
-    names = [f.name for f in features.Pairs("conjunction", ["flag", "city"]).features(frame)]
-    assert names == [f"flag={a} ∧ city={b}" for a in (False, True) for b in "ab"]
-    last = features.Pairs("conjunction", ["flag", "k"]).features(frame)[-1]
-    assert last.name == "flag=True ∧ k=5"
-    np.testing.assert_array_equal(last(frame), [0, 0, 1])
-    found = features.Pairs("xor").features(frame)
-    assert [f.name for f in found] == ["flag ⊕ city", "flag ⊕ k", "city ⊕ k"]
-    np.testing.assert_array_equal([f(frame) for f in found], [[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+
+    def pairs(kind, columns=None, s=(0, 0, 3), X=frame):
+        return firm(s, X, features.Pairs(kind, columns), rows="population")
+
+    names = pairs("conjunction", ["flag", "city"]).feature_names
+    assert names == tuple(f"flag={a} ∧ city={b}" for a in (False, True) for b in "ab")
+    last = pairs("conjunction", ["flag", "k"])["flag=True ∧ k=5"]
+    np.testing.assert_allclose(last["importance"], np.sqrt(2))  # it holds just where s is 3
+    found = pairs("xor")
+    assert found.feature_names == ("flag ⊕ city", "flag ⊕ k", "city ⊕ k")
+    np.testing.assert_allclose(found.importances, [np.sqrt(2), np.sqrt(2), 0], atol=1e-12)
     numbers = np.array([[0.1, 3], [0.7, 4], [0.9, 9]])
     high = [features.threshold(0, 0.5), features.threshold(1, 3.5)]
-    assert features.Pairs("conjunction", high).features(numbers)[-1].name == "x0>0.5=1 ∧ x1>3.5=1"
-    assert [f.name for f in features.Pairs("interaction").parts(numbers)] == ["x0", "x1"]
+    assert pairs("conjunction", high, X=numbers).feature_names[-1] == "x0>0.5=1 ∧ x1>3.5=1"

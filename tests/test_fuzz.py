@@ -19,8 +19,8 @@ KINDS = ["two", "levels", "rare", "words", "missing", "dates", "flags", "constan
 
 
 def column(rng, n, kind):
-    """Return a column of few levels."""
-    k = int(rng.integers(2, max(3, int(np.sqrt(n)))))
+    """Return a column of few levels: below sqrt(n) even of the rows that are known and count."""
+    k = int(rng.integers(2, max(3, int(0.6 * np.sqrt(n)))))
     codes = rng.integers(0, k, n)
     match kind:
         case "two":

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import firmlib
 from firmlib import firm
-from firmlib.features import Pairs
+from firmlib.features import Pairs, conjunction, xor
 
 INTERACTION = Pairs("interaction")
 
@@ -27,14 +27,6 @@ def test_given_normal_columns_is_the_partial_effect():
     result = firm(a + X["f"] + 0.5 * noise, X, given="a")
     assert abs(result.importances[0] - 0.6) < 4 * result.standard_error[0]
     assert result.pvalues[0] < 1e-10
-
-
-@pytest.mark.filterwarnings("ignore:.*rows are few")
-@pytest.mark.parametrize("n", [400, 2000])
-def test_proxy_of_a_wiggly_effect_adds_nothing(n):
-    a, b, u = normal(n, 3, n).T
-    X = np.column_stack([np.sin(3 * a) + 0.3 * u, a, b])
-    assert firm(np.sin(3 * a) + b, X, given=[1, 2]).pvalues[0] > 0.05
 
 
 def test_given_levels_is_what_groupby_says():
@@ -76,21 +68,9 @@ def test_duplicates_and_constants_add_nothing_and_are_named():
     assert any("300 rows are few" in str(w.message) for w in said)
 
 
-def test_gain_tells_how_far_learning_has_come():
-    from firmlib.estimation.rows import rows_of
-    from firmlib.joint import group
-    from firmlib.tables import Table
-
-    X = normal(1000, 3)
-    table = Table.of(X)
-    columns = [table.column(j) for j in range(3)]
-    easy, hard = X.sum(axis=1), X.prod(axis=1)
-    gains = [group(rows_of(s, table), [columns]).gain[0] for s in (easy, hard)]
-    assert gains[0] < 0.05 < gains[1]
-
-
 def test_learning_is_noted_beside_single_columns():
     X = normal(1000, 3)
+    assert not firm(X.sum(axis=1), X, {"all": [0, 1, 2]}).notes
     result = firm(X.prod(axis=1), X, {"first": 0, "all": [0, 1, 2], "last": 2})
     assert len(result.notes) == 1
     assert "V would still grow for all (by" in result.notes[0]
@@ -155,7 +135,7 @@ def test_missing_and_nominal_columns_interact():
     X = pd.DataFrame({"x": np.where(rng.random(3000) < 0.2, np.nan, x), "level": level})
     s = X["x"].isna() * (level == "a") + (level == "b") * 1.0
     result = firm(s.to_numpy(), X, INTERACTION)
-    assert_allclose(result.importances[0], np.sqrt(0.16 * 2 / 9), atol=0.02)
+    assert_allclose(result.importances[0], np.sqrt(0.16 * 2 / 9), atol=0.012)  # 4 errors
 
 
 @pytest.mark.parametrize("kind", ["xor", "conjunction"])
@@ -171,9 +151,11 @@ def test_binary_pairs_are_features_one_by_one(kind, options):
         known["sample_weight"] = rng.exponential(size=500)
     if "units" in options:
         known["groups"] = np.arange(500) // 2
-    pairs = Pairs(kind)
-    all_at_once = firm(s, X, pairs, **known)
-    single = firm(s, X, {f.name: f for f in pairs.features(X)}, **known)
+    names = combinations(range(4), 2)
+    one_by_one = [xor(j, k) for j, k in names] if kind == "xor" else [
+        conjunction({j: a, k: b}) for j, k in names for a in (0, 1) for b in (0, 1)
+    ]  # fmt: skip
+    all_at_once, single = firm(s, X, Pairs(kind), **known), firm(s, X, one_by_one, **known)
     assert all_at_once.feature_names == single.feature_names
     assert_allclose(all_at_once.variance, single.variance, atol=2e-3)
     assert_allclose(all_at_once.standard_error, single.standard_error, rtol=0.15, atol=1e-3)
@@ -241,7 +223,7 @@ def test_stability_matches_rows_and_is_never_negative():
             lambda X: firm(X[:9, 0], normal(9, 300), INTERACTION),
             "are 44850 pairs; expected at most",
         ),
-        (lambda X: firmlib.search(X[:, 0], normal(1000, 900), cuts=30), "rules of 2 conditions on"),
+        (lambda X: firmlib.search(X[:, 0], normal(1000, 80), order=3), "rules of 3 conditions on"),
         (lambda X: firmlib.search(X[:, 0] * 0, X), "constant: there is nothing to search"),
         (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),
         (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),

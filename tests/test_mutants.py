@@ -2,10 +2,14 @@
 
 import pytest
 
+from tests import mutants_rooms, mutants_strings
 from tests.mutants_core import MUTANTS, changed
 
+ROOMS = [mutant for mutants in mutants_rooms.MUTANTS.values() for mutant in mutants]
+ALL = [*MUTANTS, *ROOMS, *mutants_strings.MUTANTS]
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant[0]}: {mutant[1]}")
+
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: f"{mutant[0]}: {mutant[1]}")
 def test_mutants_find_their_place(mutant):
     source = changed(*mutant)
     compile(source, mutant[0], "exec")

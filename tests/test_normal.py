@@ -62,6 +62,18 @@ def test_firm_linear_by_quadrature_of_the_conditional_mean(j):
     np.testing.assert_allclose(along, [expected, np.sqrt(w @ COV @ w)], rtol=1e-10)
 
 
+def test_firm_linear_given_inputs_is_that_of_residuals(rng):
+    L = rng.normal(size=(5, 5))
+    L[4] = L[0] - 2 * L[1]  # known once x0 and x1 are
+    cov, w = L @ L.T, rng.normal(size=5)
+    rest = np.eye(5)
+    rest[:, :2] -= cov[:, :2] @ np.linalg.inv(cov[:2, :2])
+    residual = rest @ cov @ rest.T
+    found = firm_linear(w, cov, given=[0, 1])
+    np.testing.assert_allclose(found[2:4], firm_linear(w[2:4], residual[2:4, 2:4]), rtol=1e-8)
+    assert not found[[0, 1, 4]].any()
+
+
 @pytest.mark.parametrize("d", [3, 100])
 def test_directions_in_which_nothing_varies_are_exactly_zero(rng, d):
     """x = L z with two z only: a'x is constant for all a orthogonal to L, but for rounding."""

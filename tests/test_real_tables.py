@@ -69,18 +69,6 @@ def test_features_of_categories_and_dates(kind):
     np.testing.assert_allclose(*words.variance)
 
 
-@pytest.mark.parametrize("rows", ["sample", "population"])
-def test_missing_dropped_is_the_same_as_rows_left_out_for_each_feature(rows):
-    frame = PANDAS.assign(other=np.where(np.arange(N) < 10, np.nan, SIZES))
-    dropped = firm(S, frame, missing="drop", rows=rows)
-    for j, name in enumerate(frame.columns):
-        known = frame[name].notna().to_numpy()
-        alone = firm(S[known], frame.loc[known, [name]], rows=rows)
-        np.testing.assert_allclose(dropped.variance[j], alone.variance[0])
-        np.testing.assert_allclose(dropped.curves[name].q, alone.curves[name].q)
-        assert dropped.missing[j] == pytest.approx(1 - known.mean())
-
-
 def test_missing_of_binned_numbers_is_a_bin_apart():
     f, gone = rng.normal(size=5000), rng.random(5000) < 0.3
     s = f + rng.normal(size=5000) + 3 * gone
@@ -96,14 +84,6 @@ def test_missing_of_binned_numbers_is_a_bin_apart():
     assert result.direction[0] == 1
 
 
-def test_more_levels_than_bins_are_all_kept_and_lone_ones_are_pooled():
-    level = np.concatenate([np.repeat(np.arange(1000), 2), 1000 + np.arange(500)])
-    s = np.random.default_rng(1).normal(size=len(level))
-    result = firm(s, pd.DataFrame({"tail": level.astype(str)}))
-    assert len(result.curves["tail"].t) == 1500
-    assert abs(result.variance[0]) < 3 * 2 / np.sqrt(len(level))  # nothing there
-
-
 def test_lone_rows_borrow_the_pooled_variance():
     """By hand: the lone row gets the pooled variance of levels with pairs."""
     s, f = np.array([1.0, 3.0, 2.0, 5.0, 8.0, 20.0]), np.array([0, 0, 1, 1, 1, 2])
@@ -111,41 +91,6 @@ def test_lone_rows_borrow_the_pooled_variance():
     between = sum(np.mean(f == t) * (s[f == t].mean() - s.mean()) ** 2 for t in (0, 1, 2))
     expected = between - (v0 + v1 + (v0 + 2 * v1) / 3 - s.var(ddof=1)) / 6
     np.testing.assert_allclose(firm(s, f[:, None], categorical=[0]).variance, expected)
-
-
-UNBIASED = {  # Pr(level), q(level), sd of the score given the level
-    "null, uneven": ([0.6, 0.2, 0.1, 0.05, 0.05], [0.0] * 5, [1.0] * 5),  # lone rows are common
-    "weak effect": ([0.4, 0.4, 0.2], [0.0, 0.2, 0.4], [2.0, 2.0, 2.0]),
-    "uneven noise": ([0.5, 0.5], [0.0, 0.5], [0.5, 3.0]),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("p", "q", "sd"), UNBIASED.values(), ids=UNBIASED.keys())
-def test_sample_variance_is_unbiased_and_the_plug_in_is_not(p, q, sd):
-    local, found = np.random.default_rng(7), []
-    truth = np.dot(p, np.square(q)) - np.dot(p, q) ** 2
-    for _ in range(2000):
-        level = local.choice(len(p), size=30, p=p)
-        s = np.take(q, level) + np.take(sd, level) * local.normal(size=30)
-        options = {"categorical": [0]}, {"rows": "population"}
-        found.append([firm(s, level[:, None], **o).variance[0] for o in options])
-    bias, error = np.mean(found, axis=0) - truth, np.std(found, axis=0) / np.sqrt(2000)
-    assert abs(bias[0]) < 4 * error[0]
-    assert bias[1] > 4 * error[1]
-
-
-@pytest.mark.parametrize("n", [1_000, 30_000])
-def test_numbers_converge_to_the_closed_form(n):
-    """Corr(x0, x1) = rho: Q of 2.5 x0 is 2.5 and rho 2.5; V of x0^2 is 2 and 2 rho^4."""
-    rho = -0.6
-    X = np.random.default_rng(9).multivariate_normal([1, -3], [[1, rho], [rho, 1]], size=n)
-    line, square = firm(2.5 * X[:, 0], X), firm((X[:, 0] - 1) ** 2, X)
-    for result, truth in ((line, [2.5, 1.5]), (square, [2**0.5, 2**0.5 * rho**2])):
-        assert (np.abs(result.importances - truth) < 4 * result.standard_error).all()
-    np.testing.assert_array_equal(line.direction, [1, -1])
-    slope = firm((X[:, 0] - 1) ** 2, X, method="slope").importances
-    assert slope.max() < 4 * np.sqrt(10 / n)  # Var[x (x^2 - 1)] = 10: no linear part
 
 
 def test_ordered_categories_have_a_direction_and_named_numbers_have_none():
@@ -173,13 +118,6 @@ def test_times_and_durations():
     assert result.curves["time"].t[0] < np.timedelta64(2, "h")
     late = threshold("spell", pd.Timedelta("12h"))
     np.testing.assert_array_equal(late(frame), hours > 12)
-
-
-def test_what_is_masked_is_missing():
-    X = np.random.default_rng(3).normal(size=(300, 3))
-    found = firm(X[:, 0], np.ma.masked_where(X > 1, X))
-    expected = firm(X[:, 0], np.where(X > 1, np.nan, X))
-    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
 
 
 @pytest.mark.parametrize("labels", ["words", "objects", "days", "category"])

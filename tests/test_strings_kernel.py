@@ -10,7 +10,6 @@ from firmlib.strings import kernel
 from firmlib.strings.alphabet import encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator
-from firmlib.tables import checks as _checks
 
 both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
 
@@ -49,19 +48,6 @@ def test_across_the_borders_of_machine_words(length, degree, common):
     expected = kernel_by_definition(X, Y, degree, shift, "rase")
     K = wds_kernel(X, Y, degree=degree, shift=shift, normalize=False)
     np.testing.assert_allclose(K, expected, rtol=1e-12)
-
-
-@both_weights
-def test_furthest_shift_and_longest_degree(shift_weights):
-    rng = np.random.default_rng(3)
-    X = random_codes(rng, 3, 40, 0.8)
-    for degree, shift in [(31, 39), (1, 39), (31, 0), (12, 20)]:
-        options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
-        np.testing.assert_allclose(
-            wds_kernel(X, **options, normalize=False),
-            kernel_by_definition(X, X, degree, shift, shift_weights),
-            rtol=1e-12,
-        )
 
 
 @pytest.mark.parametrize("length", [1, 2])
@@ -125,13 +111,6 @@ def test_invariances(case, letters):
         np.testing.assert_array_equal(wds_kernel(same, **options), K)
 
 
-@given(kernels())
-def test_further_shifts_only_add(case):
-    seqs, options = case
-    less = wds_kernel(seqs, **{**options, "shift": options["shift"] // 2}, normalize=False)
-    assert (wds_kernel(seqs, **options, normalize=False) >= less).all()
-
-
 @given(kernels(), st.booleans(), st.lists(st.floats(-9, 9), min_size=9, max_size=9))
 def test_product_without_the_matrix(case, normalize, v):
     seqs, options = case
@@ -163,62 +142,6 @@ def test_larger_products_without_the_matrix(n, length, degree, shift, common, sh
         operator = WDSOperator(X, **options, normalize=normalize)
         assert operator.shape == K.shape
         np.testing.assert_allclose(operator @ v, K @ v, rtol=1e-10, atol=1e-12 * n)
-
-
-SEQS = ["ACGTACGT", "ACGTTTTT", "GATTACAA"]
-BAD = {
-    "degree 0": ({"degree": 0}, r"^degree must be an integer from 1 to 31 .*, got 0"),
-    "degree -1": ({"degree": -1}, r"^degree must be an integer from 1 to 31 .*, got -1"),
-    "degree 32": ({"degree": 32}, r"^degree must be an integer from 1 to 31 .*, got 32"),
-    "degree 9": ({"degree": 9}, r"^degree .* from 1 to 8 for sequences of length 8, got 9"),
-    "degree 2.0": ({"degree": 2.0}, r"^degree must be an integer .*, got 2.0"),
-    "degree '2'": ({"degree": "2"}, r"^degree must be an integer .*, got '2'"),
-    "degree None": ({"degree": None}, r"^degree must be an integer .*, got None"),
-    "degree True": ({"degree": True}, r"^degree must be an integer .*, got True"),
-    "shift -1": ({"shift": -1}, r"^shift .* from 0 to 7 for sequences of length 8, got -1"),
-    "shift 8": ({"shift": 8}, r"^shift .* from 0 to 7 for sequences of length 8, got 8"),
-    "shift nan": ({"shift": np.nan}, r"^shift must be an integer .*, got nan"),
-    "shift False": ({"shift": False}, r"^shift must be an integer .*, got False"),
-    "weights": ({"shift_weights": "pmb"}, r"^shift_weights='pmb' is unknown; .*'rase', 'shogun'"),
-    "X": ({"X": ["ACGT", "ACNT"]}, r"^X\[1\] has 'N' at position 2"),
-    "X empty": ({"X": []}, r"^X is empty"),
-    "X uneven": ({"X": ["ACGT", "ACG"]}, r"^X\[1\] has length 3, but X\[0\] has length 4"),
-}
-
-
-@pytest.mark.parametrize("function", [wds_kernel, wds_diagonal, WDSOperator])
-@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD)
-def test_refused(function, options, message):
-    options = {"X": SEQS, "degree": 2, **options}
-    with pytest.raises(ValueError, match=message):
-        function(options.pop("X"), **options)
-
-
-def test_refused_second_set():
-    with pytest.raises(ValueError, match=r"^Y\[0\] has '-' at position 3"):
-        wds_kernel(SEQS, ["ACG-ACGT"], degree=2)
-    with pytest.raises(ValueError, match=r"^Y has sequences of length 4, expected the length of"):
-        wds_kernel(SEQS, ["ACGT"], degree=2)
-
-
-@pytest.mark.parametrize("v", [[1.0, 2.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 0.0], ["a", "b", "c"]])
-def test_refused_vectors(v):
-    with pytest.raises(ValueError, match=r"^v "):
-        WDSOperator(SEQS, degree=2) @ v
-
-
-def test_refuses_what_does_not_fit():
-    X = np.zeros((40_000, 2), dtype=np.uint8)
-    with pytest.raises(
-        ValueError, match=r"^the kernel matrix of shape \(40000, 40000\) would take 11.9 GiB"
-    ):
-        wds_kernel(X, degree=2)
-
-
-def test_operator_refuses_what_does_not_fit(monkeypatch):
-    monkeypatch.setattr(_checks, "MEMORY_LIMIT", 100)
-    with pytest.raises(ValueError, match=r"^the table of the words in X of shape \(53, 2\)"):
-        WDSOperator(SEQS, degree=2)
 
 
 @pytest.mark.parametrize("both", [False, True])

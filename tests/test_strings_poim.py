@@ -74,44 +74,6 @@ def test_poim_is_the_definition_for_every_k_and_degree(name, shift, entries, mon
             np.testing.assert_allclose(Q, definition(score, X, p, k), rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["product", "order 3", "order 2 with zeros"])
-def test_six_letters_and_single_weights(name):
-    rng = np.random.default_rng(7)
-    background = BACKGROUNDS[name](rng, 6)
-    X = all_sequences(6)
-    p = background.motif_probabilities(X)[:, 0]
-    w = PositionalWeights.from_dict(
-        {("A", 5): 1.0, ("GA", 0): -2.0, ("TTAC", 1): 3.0, ("ACGTA", 1): 8.0, ("C", 0): 0.5}, 6
-    )
-    for k in range(1, 7):
-        Q = definition(w.score(X), X, p, k)
-        np.testing.assert_allclose(poim(w, k, background), Q, rtol=1e-11, atol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["product", "order 1", "order 2"])
-def test_monte_carlo(name):
-    """A case of real size: all conditional means within five standard errors."""
-    rng = np.random.default_rng(11)
-    L, k, n = 50, 2, 150_000
-    background = BACKGROUNDS[name](rng, L)
-    seqs = rng.integers(0, 4, (300, L))
-    w = PositionalWeights.from_dual(seqs, rng.normal(size=300), degree=6, shift=3)
-    X = background.sample(n, random_state=12)
-    s = w.score(X)
-    s -= s.mean()
-    Q = poim(w, k, background)
-    assert Q.std() > 0.05
-    for j, code in enumerate(windows(X, k).T):
-        count = np.bincount(code, minlength=4**k)
-        mean = np.bincount(code, s, minlength=4**k) / np.maximum(count, 1)
-        square = np.bincount(code, s**2, minlength=4**k) / np.maximum(count, 1)
-        error = np.sqrt((square - mean**2) / np.maximum(count, 1) + s.var() / n)
-        often = count > 100
-        assert often.sum() > 8
-        assert (np.abs(mean - Q[j])[often] < 5 * error[often]).all()
-
-
 @pytest.mark.parametrize("name", BACKGROUNDS)
 @pytest.mark.parametrize("degree", [3, 12, 22])
 def test_centred_and_consistent_at_length_40(name, degree):
@@ -190,14 +152,6 @@ WORDS = st.dictionaries(
 )
 
 
-@given(u=WORDS, v=WORDS, scale=st.floats(-3, 3), k=st.integers(1, 5), order=st.integers(0, 2))
-def test_linear_in_the_weights(u, v, scale, k, order):
-    background = random_chain(np.random.default_rng(order), order, 6)
-    both = {key: u.get(key, 0) + scale * v.get(key, 0) for key in {**u, **v}}
-    Qu, Qv, Q = (poim(PositionalWeights.from_dict(w, 6), k, background) for w in (u, v, both))
-    np.testing.assert_allclose(Q, Qu + scale * Qv, rtol=1e-9, atol=1e-10)
-
-
 @given(w=WORDS, k=st.integers(1, 5))
 def test_the_intercept_does_not_matter_and_order_0_is_a_product(w, k):
     probs = [0.1, 0.2, 0.3, 0.4]
@@ -205,34 +159,3 @@ def test_the_intercept_does_not_matter_and_order_0_is_a_product(w, k):
     Q = poim(PositionalWeights.from_dict(w, 6), k, chain)
     same = poim(PositionalWeights.from_dict(w, 6, intercept=9), k, rows)
     np.testing.assert_allclose(Q, same, rtol=1e-12, atol=1e-13)
-
-
-def test_a_higher_order_chain_that_forgets_is_a_lower_order_one():
-    rng = np.random.default_rng(8)
-    low = random_chain(rng, 1, 12)
-    rows = np.tile(low.transition[0], (16, 1))
-    high = Background.markov(low.probabilities(3)[0], rows, 12)
-    w = PositionalWeights.from_dual(rng.integers(0, 4, (9, 12)), rng.normal(size=9), degree=5)
-    for k in range(1, 7):
-        np.testing.assert_allclose(poim(w, k, high), poim(w, k, low), rtol=1e-9, atol=1e-12)
-
-
-W = PositionalWeights.from_dict({("AC", 0): 1.0}, 50)
-BAD = {
-    "k 0": (lambda: poim(W, 0), "^k must be an integer from 1 to 50, got 0"),
-    "k float": (lambda: poim(W, 2.0), "^k must be an integer .* got 2.0"),
-    "k past the end": (lambda: poim(W, 51), "^k must be an integer from 1 to 50, got 51"),
-    "too much": (lambda: poim(W, 14), "^the POIM with its tables .* GiB"),
-    "scale": (lambda: poim(W, 2, scale="z"), "^scale='z' is unknown; expected one of"),
-    "background": (
-        lambda: poim(W, 2, Background.uniform(49)),
-        "^background has length 49, but the weights' is 50",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input(case):
-    call, message = BAD[case]
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -11,7 +11,6 @@ from firmlib.strings import (
     Alphabet,
     Background,
     PositionalWeights,
-    WDSClassifier,
     confirm,
     decode,
     encode,
@@ -122,44 +121,6 @@ def test_constant_models_and_batches():
 
     fit_surrogate(score, background, 25, degree=1, batch_size=10, random_state=0)
     assert sizes == [10, 10, 5]
-
-
-class WithWeights:
-    weights_ = None
-
-
-REFUSED = {
-    "model with weights": (lambda u: poim(WithWeights(), 2), r"pass its weights, .*\.weights_"),
-    "estimator": (lambda u: poim(object(), 2), r"fit_surrogate\(model.decision_function"),
-    "no n": (lambda u: poim(not_linear, 2, u), r"weights is a function.*background and n"),
-    "top_motifs": (lambda u: top_motifs(not_linear, 2, 1), "expected PositionalWeights"),
-    "not callable": (lambda u: fit_surrogate(3, u, 100), "^score is a int; expected a function"),
-    "shape": (
-        lambda u: fit_surrogate(lambda X: X, u, 100),
-        r"^the result of score must have 1 axes",
-    ),
-    "nan": (lambda u: fit_surrogate(lambda X: X[:, 0] * np.nan, u, 100), "must be finite"),
-    "n": (lambda u: fit_surrogate(not_linear, u, 5), "^n must be an integer at least 10, got 5"),
-    "degree": (lambda u: fit_surrogate(not_linear, u, 50, degree=8), "^degree must be .* 1 to 7"),
-    "lists": (lambda u: confirm(not_linear, ["A"], u, 50), "^motifs must be Motif objects or"),
-    "position": (lambda u: confirm(not_linear, [("A", 7)], u, 50), "^position must be .* 0 to 6"),
-}
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
-def test_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(Background.uniform(7))
-
-
-def test_our_own_classifier_as_a_black_box():
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 4, (200, 12)), np.arange(200) % 2
-    X[y == 1, 4:7] = [2, 0, 3]
-    model = WDSClassifier(3, normalize=False).fit(X, y)
-    Q = poim(model.decision_function, 3, Background.uniform(12), n=8000, random_state=0)
-    exact = poim(model.weights_, 3)
-    assert np.corrcoef(Q.ravel(), exact.ravel())[0, 1] > 0.999
 
 
 # Motifs that may stand anywhere
@@ -275,6 +236,17 @@ def test_merging_lists_a_motif_once():
     assert len(top_motifs(both, 8, 1)) == 1
 
 
+def test_the_pwm_is_made_of_the_importance_of_changed_letters():
+    weights = PositionalWeights.from_dict({("GAT", 3): 1.0, ("GA", 3): 0.5, ("TT", 5): 0.25}, 9)
+    [motif] = top_motifs(weights, 3, 1)
+    for t, row in enumerate(motif.pwm):
+        words = [motif.word[:t] + b + motif.word[t + 1 :] for b in "ACGT"]
+        ratio = motif_importance(weights, words)[:, motif.position] / motif.importance
+        np.testing.assert_allclose(
+            row, np.clip(ratio, 0, 1) ** 3 / np.sum(np.clip(ratio, 0, 1) ** 3)
+        )
+
+
 class Tensor:
     """As much of a torch tensor as is needed."""
 
@@ -285,6 +257,9 @@ class Tensor:
         return self
 
     def cpu(self):
+        return self
+
+    def numpy(self):
         return self.values
 
 

@@ -9,17 +9,13 @@ import sklearn
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.exceptions import ConvergenceWarning, NotFittedError, SkipTestWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from firmlib.strings import DNA, PROTEIN, PositionalWeights, top_motifs
-from firmlib.strings import weights as weights_module
+from firmlib.strings import DNA, PositionalWeights
 from firmlib.strings.alphabet import decode, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.svm import WDSClassifier
@@ -67,23 +63,6 @@ def test_score_is_the_kernel_expansion(degree, shift, shift_weights, normalize, 
     expected = K @ machine.dual_coef_ + machine.intercept_
     np.testing.assert_allclose(machine.decision_function(NEW), expected, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(machine.predict(NEW), (expected > 0).astype(int))
-
-
-def test_scores_do_not_depend_on_batches(monkeypatch):
-    machine = WDSClassifier(3, 1, 100.0).fit(X[:9], Y[:9])
-    expected = machine.decision_function(NEW)
-    monkeypatch.setattr(weights_module, "_BATCH", 7)
-    np.testing.assert_allclose(machine.decision_function(NEW), expected, rtol=0, atol=1e-12)
-
-
-@both_losses
-@pytest.mark.parametrize("normalize", [True, False])
-def test_weights_give_the_score(normalize, loss):
-    machine = WDSClassifier(4, 2, normalize=normalize, loss=loss).fit(X, Y)
-    options = {"degree": 4, "shift": 2}
-    norm = np.sqrt(wds_diagonal(NEW, **options)) if normalize else 1
-    score = machine.weights_.score(NEW) / norm + machine.intercept_
-    np.testing.assert_allclose(score, machine.decision_function(NEW), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
@@ -144,44 +123,6 @@ def test_squared_hinge_has_the_optimum_of_a_dense_solver(C, options):
     np.testing.assert_array_equal(machine.support_, np.flatnonzero(loss))
 
 
-@both_losses
-def test_contradictions(loss):
-    """Equal sequences with both labels: nothing to learn but the intercept."""
-    machine = WDSClassifier(2, 1, loss=loss).fit(["ACGT"] * 10, [0] * 3 + [1] * 7)
-    score = machine.decision_function(["ACGT", "TTTT"])
-    np.testing.assert_allclose(score, machine.intercept_, atol=1e-12)
-    assert score[0] > 0
-
-
-@both_losses
-def test_finds_a_planted_motif(loss):
-    train, test = planted(400, seed=3), planted(200, seed=4)
-    machine = WDSClassifier(5, 2, loss=loss).fit(*train)
-    assert machine.score(*test) > 0.9
-    assert WDSClassifier(5, 2, 1000.0, loss=loss).fit(*train).score(*train) == 1
-
-
-@both_losses
-@pytest.mark.parametrize(
-    "labels", [LABELS, Y == 1, -Y.astype(float), LABELS.astype(object), LABELS.tolist()]
-)
-def test_labels_of_any_kind(labels, loss):
-    machine = WDSClassifier(3, 1, 10.0, loss=loss).fit(X, labels)
-    assert machine.classes_.tolist() == sorted(set(np.asarray(labels).tolist()))
-    assert machine.score(X, labels) == 1
-    positive = machine.decision_function(X) > 0
-    np.testing.assert_array_equal(positive, np.asarray(labels) == machine.classes_[1])
-
-
-@both_losses
-def test_strings_bytes_and_codes_are_one(loss):
-    machine = WDSClassifier(3, loss=loss).fit(X, Y)
-    for seqs in (decode(X), np.array(decode(X)), [s.lower().encode() for s in decode(X)]):
-        other = WDSClassifier(3, loss=loss).fit(seqs, Y)
-        np.testing.assert_array_equal(other.dual_coef_, machine.dual_coef_)
-        np.testing.assert_array_equal(other.predict(decode(NEW)), machine.predict(NEW))
-
-
 # The contract of scikit-learn ---------------------------------------------------------------------
 
 
@@ -224,33 +165,6 @@ def expected_failures(estimator):
 )
 def test_estimator_on_tables(estimator, check):
     check(estimator)
-
-
-def test_parameters():
-    machine = WDSClassifier(5, 3, 2.0, loss="squared_hinge")
-    assert clone(machine).get_params() == machine.get_params()
-    assert machine.set_params(degree=2).degree == 2
-    assert not hasattr(machine, "weights_")
-
-
-@pytest.mark.parametrize("method", ["predict", "decision_function"])
-def test_not_fitted(method):
-    with pytest.raises(NotFittedError):
-        getattr(WDSClassifier(), method)(["ACGT"])
-    with pytest.raises(NotFittedError):
-        _ = WDSClassifier().weights_
-
-
-@both_losses
-def test_fitted_attributes_and_pickle(loss):
-    machine = WDSClassifier(3, 1, loss=loss)
-    assert machine.fit(X, Y) is machine
-    assert machine.n_features_in_ == 20
-    assert machine.n_iter_ >= 1
-    assert machine.dual_coef_.shape == machine.support_.shape
-    assert (machine.dual_coef_ * (2 * Y[machine.support_] - 1) > 0).all()
-    again = pickle.loads(pickle.dumps(machine))
-    np.testing.assert_array_equal(again.decision_function(NEW), machine.decision_function(NEW))
 
 
 def machine_numbers(machine):
@@ -313,17 +227,6 @@ def test_copies_have_the_weights_but_not_their_bulk(copied):
     assert not hasattr(clone(machine), "weights_")
 
 
-@both_losses
-def test_in_pipelines_and_searches(loss):
-    seqs = decode(X)
-    upper = FunctionTransformer(lambda seqs: [s.upper() for s in seqs])
-    pipeline = make_pipeline(upper, WDSClassifier(4, 2, 10.0, loss=loss))
-    assert cross_val_score(pipeline, [s.lower() for s in seqs], LABELS, cv=4).mean() > 0.7
-    assert cross_val_score(pipeline, np.array(seqs), LABELS, cv=4).mean() > 0.7
-    search = GridSearchCV(WDSClassifier(loss=loss), {"degree": [1, 4]}, cv=3).fit(seqs, LABELS)
-    assert search.best_params_ == {"degree": 4}
-
-
 def test_says_that_it_did_not_converge():
     message = r"^stopped after 1 steps .* above tol=1e-06"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
@@ -331,58 +234,6 @@ def test_says_that_it_did_not_converge():
     assert caught[0].filename == __file__  # where fit was called
     with pytest.warns(ConvergenceWarning):
         WDSClassifier(3, max_iter=1).fit(X, Y)
-
-
-BAD = {
-    "X": ({"X": ["ACNT", "ACGT"], "y": [0, 1]}, r"^X\[0\] has 'N' at position 2"),
-    "X floats": ({"X": X + 0.5}, r"^X holds float64; expected strings or integer codes"),
-    "X empty": ({"X": []}, r"^X is empty"),
-    "y short": ({"y": Y[:-1]}, "inconsistent numbers of samples"),
-    "y 2-d": ({"y": np.c_[Y, Y]}, "y should be a 1d array"),
-    "y continuous": ({"y": np.linspace(0, 1, 80)}, "Unknown label type"),
-    "y one class": ({"y": np.ones(80)}, r"^y has 1 class, \[1.0\], expected 2"),
-    "y three classes": ({"y": np.arange(80) % 3}, r"^y has 3 classes, \[0, 1, 2\], expected 2"),
-    "degree 0": ({"degree": 0}, r"^degree must be an integer from 1 to 31 .*, got 0"),
-    "degree 21": ({"degree": 21}, r"^degree .* for sequences of length 20, got 21"),
-    "shift 20": ({"shift": 20}, r"^shift must be an integer from 0 to 19 .*, got 20"),
-    "shift_weights": ({"shift_weights": "x"}, r"^shift_weights='x' is unknown"),
-    "C 0": ({"C": 0}, r"^C must be a finite number above 0, got 0"),
-    "C inf": ({"C": np.inf}, r"^C must be a finite number above 0, got inf"),
-    "C word": ({"C": "1"}, r"^C must be a finite number above 0, got '1'"),
-    "tol": ({"tol": -1e-3}, r"^tol must be a finite number above 0, got -0.001"),
-    "max_iter 0": ({"max_iter": 0}, r"^max_iter must be a positive integer or -1, got 0"),
-    "max_iter -2": ({"max_iter": -2}, r"^max_iter must be a positive integer or -1, got -2"),
-    "max_iter 1.5": ({"max_iter": 1.5}, r"^max_iter must be a positive integer or -1, got 1.5"),
-}
-
-
-@both_losses
-@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD)
-def test_refused(options, message, loss):
-    options = {"X": X, "y": Y, "degree": 3, **options}
-    with pytest.raises(ValueError, match=message):
-        WDSClassifier(loss=loss).set_params(
-            **{name: value for name, value in options.items() if name not in "Xy"}
-        ).fit(options["X"], options["y"])
-
-
-def test_refused_loss_and_length():
-    with pytest.raises(ValueError, match=r"^loss='log' is unknown; expected one of \['hinge'"):
-        WDSClassifier(3, loss="log").fit(X, Y)
-    with pytest.raises(ValueError, match=r"^X has sequences of length 4, expected 20 as in fit"):
-        WDSClassifier(3).fit(X, Y).predict(["ACGT"])
-    too_many = np.zeros((40_000, 2), dtype=np.uint8)
-    with pytest.raises(ValueError, match=r"^the kernel matrix .* would take 11.9 GiB"):
-        WDSClassifier(2).fit(too_many, np.arange(40_000) % 2)
-
-
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_short_sequences_are_many(length):
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 4, (20_000, length))
-    Y = (X[:, 0] + rng.integers(0, 3, len(X)) > 2).astype(int)
-    model = WDSClassifier(min(2, length), loss="squared_hinge").fit(X, Y)
-    assert model.score(X, Y) > 0.7
 
 
 # Weights of classes and sequences, more classes, probabilities, strands, reads
@@ -475,14 +326,3 @@ def test_reads(loss):
     np.testing.assert_allclose(w.score(NEW), model.weights_.score(NEW))
     with pytest.raises(ValueError, match=r"^X\[0\] has 'N' at position 15.*unknown='average'"):
         WDSClassifier(3).fit(seqs, Y)
-
-
-def test_proteins():
-    rng = np.random.default_rng(0)
-    P = rng.integers(0, 20, (60, 15))
-    y = np.arange(60) % 2
-    P[y == 1, 5:8] = encode(["KDL"], alphabet=PROTEIN)[0]
-    model = WDSClassifier(3, 1, alphabet=PROTEIN).fit(decode(P, alphabet=PROTEIN), y)
-    assert model.score(P, y) == 1
-    assert top_motifs(model.weights_, 3, 1)[0][:2] == ("KDL", 5)
-    assert clone(model).alphabet == PROTEIN

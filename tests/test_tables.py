@@ -89,6 +89,7 @@ READ = {  # values, kind, what they stand for
         "duration",
         [np.timedelta64(1, "D"), pd.NaT],
     ),
+    "category": (pd.Series(pd.Categorical(["b", None])), "nominal", ["b", None]),
     "ordered": (
         pd.Series(pd.Categorical(["M", "S"], ["S", "M", "L"], ordered=True)),
         "ordered",
@@ -103,6 +104,7 @@ def test_what_values_stand_for(values, kind, expected):
     assert column.kind == kind
     for shown, value in zip(column.shown(column.values), expected, strict=True):
         assert shown == value or (pd.isna(shown) and pd.isna(value))
+    assert np.isnan(column.values).tolist() == pd.isna(pd.Series(expected)).tolist()
 
 
 BIG = 2**53
@@ -204,7 +206,7 @@ def test_sparse_truth_values_and_large_integers():
 
 
 def test_repeated_entries_of_a_sparse_matrix_add_up():
-    table = Table(sparse.coo_array(([1.0, 2, 4], ([0, 0, 1], [0, 0, 0])), shape=(9, 1)))
+    table = Table(sparse.csc_array(([1.0, 2, 4], [0, 0, 1], [0, 3]), shape=(9, 1)))
     np.testing.assert_array_equal(table.column(0).dense(9)[:2], [3, 4])
 
 

@@ -41,15 +41,24 @@ def source(notebook: Path, folder: Path) -> Path:
     return _update(folder / notebook.name, text)
 
 
-def makers(notebook: Path, folder: Path) -> dict[str, str]:
-    """Return the checksums of what determines a result: notebook, firmlib, lock and data read."""
+def makers(notebook: Path, folder: Path, made: str = "") -> dict[str, str]:
+    """Return the checksums of what determines a result: notebook, firmlib, lock and data read.
+
+    A sweep does not read the table that it makes, even if its notebook shows it: `made`.
+    """
     text = source(notebook, folder).read_text()
     library = [p for p in sorted((ROOT / "firmlib").rglob("*")) if p.suffix in (".py", ".csv")]
     code = text.replace('\\"', '"') + "".join(path.read_text() for path in library)
     data = [p for p in sorted(notebook.parents[1].glob("data/*")) if f'"{p.name}"' in code]
+    data = [p for p in data if p.name != made]
     files = {"firmlib": library, "lock": [ROOT / "requirements.lock"], "data": data}
     sums = {k: "".join(p.name + sha256(p.read_bytes()) for p in v) for k, v in files.items()}
     return {"notebook": sha256(text)} | {name: sha256(text) for name, text in sums.items()}
+
+
+def table(folder: Path) -> str:
+    """Return the name in data/ under which the table of the sweep in `folder` is accepted."""
+    return f"sweep_{folder.name}.csv"
 
 
 def _update(path: Path, text: str) -> Path:
@@ -99,7 +108,8 @@ def execute(folder: Path, runs: dict[Path, dict[str, dict]], *options: str) -> i
                 shutil.rmtree(run)
         index, sources = {}, folder / "sources"
         for notebook, named in runs.items():
-            _update(sources / f"{notebook.stem}.json", json.dumps(makers(notebook, sources)))
+            made_by = makers(notebook, sources, table(folder))
+            _update(sources / f"{notebook.stem}.json", json.dumps(made_by))
             last = state(folder / "runs" / notebook.stem).get("seconds", 0)
             index[notebook.stem] = {"seconds": int(last), "runs": named}
         write(folder / "index.json", json.dumps(index))

@@ -47,7 +47,9 @@ def outdated_tables() -> list[str]:
     for path in sorted((ROOT / "data").glob("sweep_*.json")):
         kept = json.loads(path.read_text())
         notebook = ROOT / "notebooks" / f"{kept['name']}.ipynb"
-        now = engine.makers(notebook, BUILD / "sources") if notebook.exists() else {"notebook": ""}
+        now = {"notebook": ""}
+        if notebook.exists():
+            now = engine.makers(notebook, BUILD / "sources", f"{path.stem}.csv")
         if changed := [what for what, sha in now.items() if kept.get(what) != sha]:
             found.append(f"{path.stem}.csv was made with another {', '.join(changed)}")
     return found

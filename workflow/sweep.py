@@ -70,7 +70,9 @@ def main(*arguments: str) -> int:
         sys.exit(str(error))
 
     folder = (options.build / options.grid.stem).resolve()
-    makers = {"name": grid.notebook.stem} | engine.makers(grid.notebook, folder / "sources")
+    makers = {"name": grid.notebook.stem} | engine.makers(
+        grid.notebook, folder / "sources", engine.table(folder)
+    )
     where = "--cores", str(engine.jobs(os.environ.get("JOBS")))
     if options.profile:
         where = "--profile", str(options.profile.resolve())

@@ -19,6 +19,9 @@ CELLS = 16
 SAMPLE = 8
 """Rows that slots are found from, per slot."""
 
+FEW = 2**14
+"""Rows up to which slots are found from all of them."""
+
 _FINEST, _TAILS = 9, 1.5
 
 
@@ -51,13 +54,15 @@ class Axes:
 
     start (d, Q): the least value of each slot, +inf beyond the last level; a value is in the last
     slot that starts at it. exact (d,): each level has a slot of its own. share (d,): of the rows,
-    how many are independent. nested: whether slots are merged at all.
+    how many are independent. nested: whether slots are merged at all. close: whether values in the
+    cell of a start are told apart, as with few rows they must.
     """
 
     start: np.ndarray
     exact: np.ndarray
     share: np.ndarray
     nested: bool = True
+    close: bool = True
 
     @property
     def slots(self) -> int:
@@ -113,7 +118,7 @@ class Axes:
             start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
         if exact.any():
             start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
-        return cls(start, exact, share, not n_bins)
+        return cls(start, exact, share, not n_bins, n <= FEW)
 
     @cached_property
     def lookup(self) -> Lookup:
@@ -141,7 +146,7 @@ class Axes:
         table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
         table = np.maximum(table.cumsum(axis=1) - 1, 0)
         table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        crowded = (self.exact & (own < 1)) | (not self.nested)
+        crowded = ((self.exact | self.close) & (own < 1)) | (not self.nested)
         return Lookup(centre, unit, low, scale, table.astype(np.int16), crowded)
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
@@ -159,10 +164,14 @@ class Axes:
             place[np.isnan(place)] = width - 1
         if len(F) > 1:
             place += np.arange(0, len(F) * width, width)[:, None]
-        slot = table.take(place.astype(np.intp))
+        slot = table.take(place.astype(np.int32))
         for k in np.flatnonzero(crowded):
             found = self.start[first + k].searchsorted(F[k], side="right") - 1
             slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
+        if self.close:
+            first = np.arange(0, len(F) * self.slots, self.slots)[:, None]
+            start = self.start[here].take(np.minimum(slot, self.slots - 1) + first)
+            slot -= (start > F) & (slot > 0)
         return slot
 
 
@@ -223,9 +232,23 @@ def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -
     want = at * known
     i = np.clip(np.ceil(want - 0.5).astype(np.intp), 0, known - 1)
     mid = (np.take_along_axis(first, i, 1) + np.take_along_axis(after, i, 1)) / 2
-    i = np.where(mid >= want - 1e-9 * known, i, np.take_along_axis(after, i, 1))
+    i = np.where(mid >= want - 1e-9 * _lean(F, known) * known, i, np.take_along_axis(after, i, 1))
     value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
     return np.where(i < known, value, np.inf)
+
+
+def _lean(F: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return 1 where a level on the edge of two slots goes up, -1 where it goes down.
+
+    So a column and its negative have the same bins; the longer tail tells them apart. In a
+    symmetric column, which has none, such a level goes up.
+    """
+    mirror = np.clip(known - 1 - np.arange(F.shape[1]), 0, None)
+    pair = F / 2 + np.take_along_axis(F, mirror, 1) / 2
+    gap = pair - np.take_along_axis(pair, known // 2, 1)
+    width = np.take_along_axis(F, np.maximum(known - 1, 0), 1) / 2 - F[:, :1] / 2
+    first = (np.abs(gap) > 1e-9 * width).argmax(axis=1)  # missing values are not above it
+    return np.where(gap[np.arange(len(F)), first] < 0, -1, 1)[:, None]
 
 
 def _grid(start: np.ndarray, centre: np.ndarray, unit: np.ndarray, cells: int) -> list[np.ndarray]:

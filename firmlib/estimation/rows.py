@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +37,7 @@ class Rows:
     population: bool = False
     G: int = FOLDS
     key: np.ndarray | None = None  # a hash of the unit of each row
+    middle: float | None = None  # where scores are centred, if rows came before
 
     @property
     def n(self) -> int:
@@ -44,8 +46,8 @@ class Rows:
 
     @property
     def weighted(self) -> bool:
-        """Whether weights differ."""
-        return bool(self.w.min() < self.w.max())
+        """Whether weights are other than 1."""
+        return bool((self.w != 1).any())
 
     @property
     def mean(self) -> float:
@@ -55,12 +57,44 @@ class Rows:
     @cached_property
     def centre(self) -> float:
         """Median of the scores: what sums are centred at, so that far scores cost no digits."""
-        return float(np.median(self.s))
+        return float(np.median(self.s)) if self.middle is None else self.middle
+
+    @cached_property
+    def parts(self) -> np.ndarray:
+        """What each row adds to the sums of its bin (3 or 5, n)."""
+        return parts(self.s - self.centre, self.w if self.weighted else None)
+
+    def parts_of(self, f: np.ndarray, centre: float, here: slice) -> np.ndarray:
+        """Return the same for rows `here` of a column, centred elsewhere, 0 if f is missing."""
+        if centre == self.centre:
+            return self.parts[:, here]
+        r = np.where(np.isnan(f), 0.0, self.s[here] - centre)
+        return parts(r, self.w[here] if self.weighted else None)
+
+    def centres(self, F: np.ndarray, drop: bool, here: slice | np.ndarray) -> np.ndarray:
+        """Return where scores are centred for each of the columns F (d, m) of rows `here`.
+
+        Scores in rows that are dropped may be far away; nan if no row is left.
+        """
+        found = np.full(len(F), self.centre)
+        for j in np.flatnonzero(np.isnan(F).any(axis=1)) if drop else ():
+            known = self.s[here][~np.isnan(F[j])]
+            found[j] = np.median(known) if len(known) else np.nan
+        return found
 
     @property
     def r(self) -> np.ndarray:
         """Centred scores."""
         return self.s - self.mean
+
+
+def parts(r: np.ndarray, w: np.ndarray | None) -> np.ndarray:
+    """Return 1, r, r^2 of each row or, if it has a weight, w, wr, (wr)^2, w^2, w^2 r."""
+    each = np.ones((len(r), 3 if w is None else 5)).T  # what a row adds lies together
+    each[1:3] = r, r * r
+    if w is not None:
+        each[:] = w, w * r, (w * r) ** 2, w * w, w * w * r
+    return each
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
@@ -102,7 +136,8 @@ def rows_of(
         if not w.all():
             keep = w > 0
         w, s = w[keep], s[keep]
-        w = w / w.mean() if table.whole else w  # chunks have one scale
+        if table.whole:  # otherwise chunks have one scale
+            w = w / w.mean() if w.min() < w.max() else np.ones(len(w))
     most = _LARGEST if population else _DIFFERENCE
     largest, apart = np.abs(s).max(initial=0.0), float(np.ptp(s)) if len(s) else 0.0
     if largest > _LARGEST or (apart > 0 and not 1 / most <= apart <= most):
@@ -117,6 +152,21 @@ def rows_of(
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     return Rows(s, w, folds_of_units(key), unit, keep, population, key=key)
+
+
+def joined(some: Sequence[Rows]) -> Rows:
+    """Return several chunks of rows as one."""
+    if len(some) == 1:
+        return some[0]
+
+    def all_of(name: str) -> Any:
+        each = [getattr(rows, name) for rows in some]
+        return None if each[0] is None else np.concatenate(each)
+
+    key = all_of("key")
+    unit = None if key is None else np.unique(key, return_inverse=True)[1]
+    s, w, fold = map(all_of, ("s", "w", "fold"))
+    return replace(some[0], s=s, w=w, fold=fold, unit=unit, key=key, keep=slice(None))
 
 
 def _truth(column: Column) -> bool:

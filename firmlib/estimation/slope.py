@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.rows import FOLDS
-from firmlib.estimation.sums import Parts, Source
+from firmlib.estimation.rows import FOLDS, Rows
+from firmlib.estimation.sums import Source
 from firmlib.estimation.variance import TINY, Spread
+from firmlib.tables.columns import Column
 
 
 class Line:
     """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, over the rows that have a column.
 
-    f is centred and scaled by its first rows, so that large offsets lose nothing.
+    f is centred and scaled by its first rows, and scores by theirs, so that no digits are lost.
     """
 
-    def __init__(self, f: np.ndarray, nominal: bool = False) -> None:
-        known = f[~np.isnan(f)]
-        self.centre = float(np.median(known)) if len(known) else 0.0
-        away = np.abs(known - self.centre).max(initial=0.0)
-        self.unit, self.nominal = float(away) or 1.0, nominal
-        self.sums, self.missing = np.zeros((6, FOLDS)), 0.0
+    def __init__(self, nominal: bool = False) -> None:
+        self.nominal, self.sums, self.missing = nominal, np.zeros((6, FOLDS)), 0.0
+        self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
 
-    def add(self, f: np.ndarray, each: Parts, fold: np.ndarray) -> None:
+    def add(self, column: Column, rows: Rows) -> None:
         """Add rows."""
-        known = ~np.isnan(f)
-        w = np.ones(len(f)) if each[0] is None else each[0]
-        wr, w, f, fold = (a[known] for a in (each[1], w, (f - self.centre) / self.unit, fold))  # type: ignore[index]
-        self.missing += float(
-            known.size - known.sum() if each[0] is None else each[0][~known].sum()
-        )
+        known = ~np.isnan(column.values)
+        w, f, s, fold = (a[known] for a in (rows.w, column.values, rows.s, rows.fold))
+        self.missing += rows.w.sum() - w.sum()
+        if not len(f):
+            return
+        if np.isnan(self.centre):
+            self.centre, self.middle = float(np.median(f)), float(np.median(s))
+            self.unit = float(np.abs(f - self.centre).max()) or 1.0
+        f, wr = (f - self.centre) / self.unit, w * (s - self.middle)
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
 
-    def merge(self, other: Line, move: float) -> None:
-        """Add the sums of others, whose scores are centred at `move` less."""
-        w, f, ff, r, fr, ww = other.sums
+    def merge(self, other: Line) -> None:
+        """Add the sums of others."""
+        self.missing += other.missing
+        if np.isnan(other.centre):
+            return
+        if np.isnan(self.centre):
+            self.centre, self.unit, self.middle = other.centre, other.unit, other.middle
+        move, (w, f, ff, r, fr, ww) = other.middle - self.middle, other.sums
         r, fr = r + move * w, fr + move * f
         c, u = (other.centre - self.centre) / self.unit, other.unit / self.unit  # f -> u f + c
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
         self.sums = self.sums + np.array([w, f, ff, r, fr, ww])
-        self.missing += other.missing
 
-    def spread(self, n: float, units: bool, drop: bool) -> Spread:
+    def spread(self, n: float, units: bool) -> Spread:
         """Return V, the error of the slope and its test; a nominal column has no slope."""
         total = self.sums.sum(axis=1)
         V, v, slope = _explained(total)
@@ -58,9 +65,9 @@ class Line:
         pvalue = 2 * special.stdtr(folds - 1.0, -np.nan_to_num(t, posinf=1e300))
         V = np.nan if self.nominal else V
         found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
-        return Spread(np.array([V]), found, np.array([pvalue]), left[:, None])
+        return Spread(np.array([V]), found, np.array([pvalue]), left[:, None], w[:, None])
 
-    def sources(self, n: float, drop: bool) -> list[Source]:
+    def sources(self, n: float, columns: Sequence[Column | None]) -> list[Source]:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
@@ -72,11 +79,8 @@ class Line:
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        return [Source("number", mark, missing, sums.sum(axis=1), t, not self.nominal)]
-
-    def weights(self, drop: bool) -> np.ndarray:
-        """Return the weight of each fold (G, 1)."""
-        return self.sums[0][:, None]
+        told = (mark, missing, self.middle, sums.sum(axis=1), t, not self.nominal)
+        return [Source.of(columns[0], *told)]
 
 
 def _explained(total: np.ndarray) -> tuple:

@@ -5,48 +5,58 @@ Unweighted rows add 1, r, r^2 to their bin; weighted ones w, wr, (wr)^2, w^2, w^
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from firmlib.estimation.bins import SAMPLE, Axes, scales, spaced, spacing
+from firmlib.estimation.bins import FEW, SAMPLE, Axes, scales, spaced
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.variance import TINY, Bins, Spread, merged, moments, recentred, spread
+from firmlib.tables.checks import check_memory
+from firmlib.tables.columns import Column
 
 ROWS = 2**16
 """Rows that are read together."""
 
-_TOGETHER = 2**16  # values whose slots are found together
-_ALL = 2**14  # rows up to which bins are found from all of them
+_VALUES, _CELLS = 2**16, 2**17  # values and sums that stay in the cache
 _ALONE = 0.9  # share of rows alone in their bins at which nothing can be said
 
-Parts = list[np.ndarray | None]
 Read = Callable[[slice | np.ndarray, int | None], np.ndarray]
 """Of rows the first so many columns, or all, as (d, rows)."""
 
 
-def parts(r: np.ndarray, w: np.ndarray | None) -> Parts:
-    """Return what each row adds to the sums of its bin; None stands for 1."""
-    return [None, r, r * r] if w is None else [w, w * r, (w * r) ** 2, w * w, w * w * r]
+def summed(cell: np.ndarray, each: np.ndarray, size: int) -> np.ndarray:
+    """Return the sums (3 or 5, size) of what rows add to cells (n,), or to several cells (k, n).
+
+    This is a product with a matrix of 0 and 1, which reads a row once for all its sums.
+    """
+    cell = np.atleast_2d(cell)
+    index = np.ascontiguousarray(cell.T, dtype=np.int32).ravel()
+    start = np.arange(0, cell.size + 1, len(cell), dtype=np.int32)
+    where = sparse.csc_array((np.ones(cell.size), index, start), shape=(size, cell.shape[1]))
+    return (where @ each.T).T
 
 
-def tally(sums: np.ndarray, slot: np.ndarray, each: Parts, shift: np.ndarray) -> None:
-    """Add rows of a column, in these slots, to its sums (3 or 5, G, size); shift = fold size."""
-    _, G, size = sums.shape
-    at = slot + shift
-    found = [np.bincount(at, a, G * size).reshape(G, size) for a in each]
-    for k in range(len(sums)):
-        sums[k] += found[k if k < len(found) else k - 3]  # unweighted rows: w^2 = w, w^2 r = wr
+def tally(sums: np.ndarray, slot: np.ndarray, each: np.ndarray, fold: np.ndarray) -> None:
+    """Add rows, in these slots of d columns (d, n), to the sums (3 or 5, G, d, size)."""
+    d, size = sums.shape[2:]
+    cell = slot + (fold * (d * size)).astype(np.int32)
+    cell += np.arange(0, d * size, size, dtype=np.int32)[:, None]
+    found = summed(cell, each, sums[0].size).reshape(-1, *sums.shape[1:])
+    sums += found if len(found) == len(sums) else _five(found)
 
 
-def fold_totals(r: np.ndarray, w: np.ndarray, fold: np.ndarray) -> np.ndarray:
+def fold_totals(rows: Rows) -> np.ndarray:
     """Return the sums (6, G) of w, wr, (wr)^2, w^2, w^2 r and wr^2 over all rows."""
-    each = (w, w * r, (w * r) ** 2, w * w, w * w * r, w * r * r)
-    return np.array([np.bincount(fold, a, FOLDS) for a in each])
+    five = _five(summed(rows.fold, rows.parts, FOLDS))
+    square = np.bincount(rows.fold, rows.w * (rows.s - rows.centre) ** 2, FOLDS)
+    return np.append(five, square[None], axis=0)
 
 
 def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
@@ -91,11 +101,20 @@ class Source:
     kind: str = "number"
     mark: float = 0.0
     missing: float = np.nan
+    centre: float = 0.0  # of the scores in these sums
     sums: np.ndarray | None = None
     t: np.ndarray | None = None  # a value of each bin
     ordered: bool = False
     merges: int = 0  # how often neighbouring bins are merged for the curve
     shown: Callable[[np.ndarray], np.ndarray] | None = None  # the user's dates and labels
+
+    @classmethod
+    def of(cls, column: Column | None, *told: Any) -> Source:
+        """Return the source of a column, whose rows are forgotten."""
+        if column is None or column.kind == "number":
+            return cls("number", *told)
+        labels = column._replace(values=np.empty(0), rows=None)
+        return replace(cls(column.kind, *told), shown=labels.shown)
 
     def direction(self) -> float:
         """Return 1 or -1: how the score moves with the rank of the feature; nan if it has none."""
@@ -118,7 +137,8 @@ class Source:
         here = sums[0] > 0
         here[-1] |= not here.any()
         t = np.append(t, np.array([np.nan if t.dtype.kind == "f" else None], dtype=t.dtype))[here]
-        return (t if self.shown is None else self.shown(t)), Bins.of(moments(sums[:, here]))
+        bins = Bins.of(moments(sums[:, here]))
+        return (t if self.shown is None else self.shown(t)), bins._replace(m=bins.m + self.centre)
 
     @property
     def explained(self) -> float:
@@ -130,46 +150,83 @@ class Source:
         return float(W @ m**2 / total)
 
 
-def _sources(sums: np.ndarray, t: np.ndarray, drop: bool, **fields: Any) -> list[Source]:
-    """Return what a result keeps of sums (3 or 5, G, d, bins + 1)."""
-    W = sums[0]
-    G, d, B = W.shape
-    marks = np.einsum("gjb,g,b->j", W, np.sin(1.0 + np.arange(G)), np.cos(1.0 + np.arange(B)))
+def _sources(
+    sums: np.ndarray,
+    t: np.ndarray,
+    drop: bool,
+    centre: np.ndarray,
+    columns: Sequence[Column | None],
+    merges: list[int],
+    ordered: bool,
+) -> list[Source]:
+    """Return what a result keeps of sums (3 or 5, G, d, bins + 1); columns tell their kinds."""
+    G, _, B = sums[0].shape
+    marks = np.sin(1.0 + np.arange(G)) @ (sums[0] @ np.cos(1.0 + np.arange(B)))
     pooled = sums.sum(axis=1)
     missing = pooled[0, :, -1] / np.maximum(pooled[0].sum(axis=-1), TINY)
     pooled = _kept(pooled, drop)
-    return [Source("number", marks[j], missing[j], pooled[:, j], t[j], **fields) for j in range(d)]
+    told = zip(marks, missing, centre, pooled.swapaxes(0, 1), t, strict=True)
+    return [
+        Source.of(column, *each, ordered, m)
+        for column, each, m in zip(columns, told, merges, strict=True)
+    ]
 
 
 class Numbers:
     """Sums of d columns of numbers in the slots of their axes."""
 
-    def __init__(self, axes: Axes) -> None:
-        self.axes = axes
+    def __init__(self, axes: Axes, drop: bool) -> None:
+        self.axes, self.drop = axes, drop
+        check_memory("the sums of all features", (5, FOLDS, len(axes.start), axes.slots + 1))
         self.sums = np.zeros((3, FOLDS, len(axes.start), axes.slots + 1))
+        self.centre = np.full(len(axes.start), np.nan)
 
-    def add(self, F: np.ndarray, each: Parts, fold: np.ndarray) -> None:
-        """Add rows of columns (d, m). A level that was not seen before gets a slot of its own."""
-        if len(each) > len(self.sums):
+    @classmethod
+    def of(cls, read: Read, rows: Rows, n_bins: int | None, drop: bool, roomy: bool) -> Numbers:
+        """Return empty sums of the columns that `read` gives, in bins found from their rows."""
+        n, some = rows.n, slice(0, rows.n)
+        if n > FEW and n_bins is None:
+            roomy, some = True, _sample(read, n, SAMPLE * 2 ** int(scales(n)[1]))
+        unit = None if rows.unit is None else rows.unit[some]
+        F = read(some, None)
+        found = cls(Axes.of(F, n, n_bins, roomy=roomy, unit=unit), drop)
+        found.centre = rows.centres(F, drop, some)
+        return found
+
+    def add(self, read: Read, rows: Rows) -> None:
+        """Add rows. A level that was not seen before gets a slot of its own."""
+        if rows.weighted and len(self.sums) == 3:
             self.sums = _five(self.sums)
-        shift, step = fold * self.sums.shape[-1], max(1, _TOGETHER // F.shape[1])
-        for first in range(0, len(F), step):
-            for j, slot in enumerate(self.axes.find(F[first : first + step], first), first):
-                if self.axes.exact[j]:
-                    seen = (np.append(self.axes.start[j], np.nan)[slot] == F[j]) | np.isnan(F[j])
-                    if not seen.all():
-                        self._grow(j, np.unique(F[j][~seen]))
-                        slot = self.axes.find(F[j : j + 1], j)[0]
-                tally(self.sums[:, :, j], slot, each, shift)
+        for a in range(0, rows.n, ROWS):
+            here = slice(a, min(a + ROWS, rows.n))
+            F = read(here, None)
+            if np.isnan(self.centre).any():
+                later = rows.centres(F, self.drop, here)
+                self.centre = np.where(np.isnan(self.centre), later, self.centre)
+            step = 1
+            if (self.centre == rows.centre).all():
+                step = max(1, min(_VALUES // F.shape[1], _CELLS // self.sums[0, :, 0].size))
+            for j in range(0, len(F), step):
+                some = F[j : j + step]
+                slot, each = self._slots(j, some), rows.parts_of(some[0], self.centre[j], here)
+                tally(self.sums[:, :, j : j + step], slot, each, rows.fold[here])
+
+    def _slots(self, j: int, F: np.ndarray) -> np.ndarray:
+        """Return the slots of columns from j, after new levels got theirs."""
+        slot = self.axes.find(F, j)
+        for k in np.flatnonzero(self.axes.exact[j : j + len(F)]).tolist():
+            new = np.append(self.axes.start[j + k], np.nan).take(slot[k]) != F[k]
+            if new.any() and not np.isnan(F[k][new]).all():
+                self._grow(j + k, np.unique(F[k][new & ~np.isnan(F[k])]))
+                slot[k] = self.axes.find(F[k : k + 1], j + k)[0]
+        return slot
 
     def _grow(self, j: int, values: np.ndarray) -> None:
         """Give new levels of a column slots while there are any; then slots are shared."""
         start, exact, Q = self.axes.start.copy(), self.axes.exact.copy(), self.axes.slots
         old = np.unique(start[j][np.isfinite(start[j])])
-        levels, at = (
-            np.union1d(old, values[: Q - len(old)]),
-            start[j].searchsorted(old, "right") - 1,
-        )
+        levels = np.union1d(old, values[: Q - len(old)])
+        at = start[j].searchsorted(old, "right") - 1
         exact[j] = len(old) + len(values) <= Q
         start[j] = spaced(levels[None], np.ones((1, len(levels)), bool), Q, self.axes.nested)[0]
         moved = np.zeros_like(self.sums[:, :, j])
@@ -178,54 +235,55 @@ class Numbers:
         self.sums[:, :, j] = moved
         self.axes = replace(self.axes, start=start, exact=exact)
 
-    def merge(self, other: Numbers, move: float) -> None:
-        """Add the sums of others, whose scores are centred at `move` more."""
-        theirs = Numbers(other.axes)
-        theirs.sums = other.sums.copy()
+    def merge(self, other: Numbers) -> None:
+        """Add the sums of others."""
+        theirs = copy.deepcopy(other)
         for j, (own, new) in enumerate(zip(self.axes.start, other.axes.start, strict=True)):
             if not np.array_equal(own, new):
                 self._grow(j, np.setdiff1d(new[np.isfinite(new)], own))
                 theirs._grow(j, np.setdiff1d(own[np.isfinite(own)], new))
         if not np.array_equal(self.axes.start, theirs.axes.start):
             raise ValueError("other has other bins; expected streams with the same bins")
-        self.sums = _added(self.sums, recentred(theirs.sums, -move))
+        self.centre = np.where(np.isnan(self.centre), other.centre, self.centre)
+        self.sums = _added(self.sums, _moved(theirs.sums, other.centre, self.centre))
 
-    def spread(self, n: float, units: bool, drop: bool) -> Spread:
+    def spread(self, n: float, units: bool) -> Spread:
         """Return V of each column, if there are n rows."""
-        return spread(_kept(self.sums, drop), self.axes.scales(n), self.axes.nested, units)
+        return spread(_kept(self.sums, self.drop), self.axes.scales(n), self.axes.nested, units)
 
-    def sources(self, n: float, drop: bool) -> list[Source]:
+    def sources(self, n: float, columns: Sequence[Column | None]) -> list[Source]:
         """Return what a result keeps of each column."""
         K = int(np.log2(self.axes.slots))
         merges = np.where(self.axes.exact | (not self.axes.nested), 0, K - self.axes.scales(n)[0])
-        found = _sources(self.sums, self.axes.start, drop, ordered=True)
-        return [replace(s, merges=int(m)) if m else s for s, m in zip(found, merges, strict=True)]
-
-    def weights(self, drop: bool) -> np.ndarray:
-        """Return the weight of each fold (G, d)."""
-        return self.sums[0, :, :, : -1 if drop else None].sum(axis=-1)
+        told = (self.sums, self.axes.start, self.drop, self.centre, columns)
+        return _sources(*told, merges.tolist(), True)
 
 
 class Levels:
     """Sums of one column in each of its levels: categories, or the values of a population."""
 
-    def __init__(self, ordered: bool) -> None:
-        self.labels, self.ordered = pd.Index([]), ordered
-        self.sums = np.zeros((3, FOLDS, 1, 1))
+    def __init__(self, ordered: bool, drop: bool) -> None:
+        self.labels, self.ordered, self.drop = pd.Index([]), ordered, drop
+        self.sums, self.centre = np.zeros((3, FOLDS, 1, 1)), np.full(1, np.nan)
 
-    def add(self, column: Any, each: Parts, fold: np.ndarray) -> None:
-        """Add rows of a `Column`."""
-        known = ~np.isnan(column.values)
+    def add(self, column: Column, rows: Rows) -> None:
+        """Add rows."""
+        f = column.values
+        known = ~np.isnan(f)
         if column.labels is None:
-            labels, code = np.unique(column.values[known], return_inverse=True)
+            labels, code = np.unique(f[known], return_inverse=True)
         else:
-            labels, code = column.labels, column.values[known].astype(np.intp)
+            labels, code = column.labels, f[known].astype(np.intp)
         where = self._union(pd.Index(labels))
-        slot = np.full(len(known), len(self.labels))
+        slot = np.full(len(known), len(self.labels), np.int32)
         slot[known] = where[code]
-        if len(each) > len(self.sums):
+        every = slice(0, rows.n)
+        if np.isnan(self.centre[0]):
+            self.centre = rows.centres(f[None], self.drop, every)
+        if rows.weighted and len(self.sums) == 3:
             self.sums = _five(self.sums)
-        tally(self.sums[:, :, 0], slot, each, fold * self.sums.shape[-1])
+        each = rows.parts_of(f, self.centre[0], every)
+        tally(self.sums, slot[None], each, rows.fold)
 
     def _union(self, new: pd.Index) -> np.ndarray:
         """Make room for new labels, and return the places of all of them."""
@@ -235,32 +293,35 @@ class Levels:
         self.labels, self.sums = both, grown
         return both.get_indexer(new)
 
-    def merge(self, other: Levels, move: float) -> None:
-        """Add the sums of others, whose scores are centred at `move` more."""
-        where, theirs = self._union(other.labels), recentred(other.sums, -move)
+    def merge(self, other: Levels) -> None:
+        """Add the sums of others."""
+        self.centre = np.where(np.isnan(self.centre), other.centre, self.centre)
+        where, theirs = self._union(other.labels), _moved(other.sums, other.centre, self.centre)
         mine = np.zeros((*theirs.shape[:-1], len(self.labels) + 1))
         mine[..., where], mine[..., -1] = theirs[..., :-1], theirs[..., -1]
         self.sums = _added(self.sums, mine)
 
-    def spread(self, n: float, units: bool, drop: bool) -> Spread:
+    def spread(self, n: float, units: bool) -> Spread:
         """Return V: one partition. Where nearly all rows are alone, it is nan."""
-        sums = _kept(self.sums, drop)
-        one = np.ones(1, int)
-        found = spread(sums, (one, one), False, units)
+        sums = _kept(self.sums, self.drop)
+        found = spread(sums, (np.ones(1, int), np.ones(1, int)), False, units)
         W, _, _, WW = (a.sum(axis=0)[0] for a in moments(sums))
         alone = W[W * W < 1.5 * WW].sum() / max(W.sum(), TINY)
         return found if alone < _ALONE else found._replace(V=np.array([np.nan]))
 
-    def sources(self, n: float, drop: bool) -> list[Source]:
+    def sources(self, n: float, columns: Sequence[Column | None]) -> list[Source]:
         """Return what a result keeps, levels in order."""
         labels = self.labels.to_numpy()
         order = np.argsort(labels, kind="stable") if self.ordered else np.arange(len(labels))
-        sums = self.sums[..., np.append(order, -1)]
-        return _sources(sums, labels[order][None], drop, ordered=self.ordered)
+        sums, t = self.sums[..., np.append(order, -1)], labels[order][None]
+        [found] = _sources(sums, t, self.drop, self.centre, columns, [0], self.ordered)
+        by_label = columns[0] is not None and columns[0].labels is not None
+        return [replace(found, shown=None)] if by_label else [found]
 
-    def weights(self, drop: bool) -> np.ndarray:
-        """Return the weight of each fold (G, 1)."""
-        return self.sums[0, :, :, : -1 if drop else None].sum(axis=-1)
+
+def _moved(sums: np.ndarray, centre: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Return sums of scores that are centred elsewhere; nan: there are none."""
+    return recentred(sums, np.nan_to_num(to - centre)[:, None])
 
 
 def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:
@@ -269,22 +330,6 @@ def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:
         sums = sums.copy()
         sums[..., -1] = 0
     return sums
-
-
-def numbers_of(read: Read, rows: Rows, each: Parts, n_bins: int | None = None) -> Numbers:
-    """Return the sums of columns that `read` gives, in bins found from a sample of their rows."""
-    few = rows.n <= _ALL or n_bins is not None
-    some = slice(0, rows.n) if few else _sample(read, rows.n, SAMPLE * 2 ** int(scales(rows.n)[1]))
-    unit = None if rows.unit is None else rows.unit[some]
-    F = read(some, None)
-    found = Numbers(Axes.of(F, rows.n, n_bins, roomy=not few, unit=unit))
-    if few:
-        found.add(F, each, rows.fold)
-        return found
-    for a in range(0, rows.n, ROWS):
-        here = slice(a, min(a + ROWS, rows.n))
-        found.add(read(here, None), [e if e is None else e[here] for e in each], rows.fold[here])
-    return found
 
 
 def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
@@ -303,37 +348,3 @@ def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
         if m / 2 < len(rows) < 2 * m and len(np.unique(key[rows])) > m / 3:
             return rows
     return slice(0, n)
-
-
-def sparse_numbers(part: Any, each: Parts, fold: np.ndarray) -> tuple[np.ndarray, Numbers]:
-    """Return which columns of a CSC matrix have few levels, and their sums.
-
-    Only stored values are looked at; zeros get what these leave of the sums of all rows.
-    """
-    d = part.shape[1]
-    col = np.append(np.repeat(np.arange(d), np.diff(part.indptr)), np.arange(d))
-    value, row = np.append(part.data, np.zeros(d)), np.append(part.indices, np.full(d, -1))
-    order = np.lexsort((value, col))  # missing values last
-    col, value, row = col[order], value[order], row[order]
-    known = ~np.isnan(value)
-    new = np.append(True, (np.diff(col) > 0) | (np.diff(value) > 0)) & known
-    levels = np.bincount(col[new], minlength=d)
-    few = levels <= 1.5 * 2 ** scales(len(fold))[0]
-    slot = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
-    here = few[col]
-    col = (np.cumsum(few) - 1)[col]
-    col, value, row, known, new, slot = (a[here] for a in (col, value, row, known, new, slot))
-    d, Q = int(few.sum()), int(spacing(levels[few].max(initial=2)))
-    each_level = np.full((d, Q), np.inf)
-    each_level[col[new], slot[new]] = value[new]
-    start = spaced(each_level, np.isfinite(each_level), Q, True)
-    slot = np.where(known, slot * (Q // spacing(levels[few]))[col], Q)
-    found = Numbers(Axes(start, np.ones(d, bool), np.ones(d)))
-    stored, zero, shape = row >= 0, slot[row < 0], (FOLDS, d, Q + 1)
-    at = (fold[row[stored]] * d + col[stored]) * (Q + 1) + slot[stored]
-    sums = [np.bincount(at, a if a is None else a[row[stored]], int(np.prod(shape))) for a in each]
-    found.sums = np.array(sums, dtype=float).reshape(len(each), *shape)
-    total = np.array([np.bincount(fold, a, FOLDS) for a in each])
-    left = total[:, :, None] - found.sums.sum(axis=-1)
-    found.sums[:, :, np.arange(d), zero] += left
-    return few, found

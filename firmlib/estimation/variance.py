@@ -18,12 +18,13 @@ _RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
 
 
 class Spread(NamedTuple):
-    """V of d columns; noise (3, d); p-value of V = 0; V of each column without each fold (G, d)."""
+    """V of d columns; noise (3, d); p-value of V = 0; V without each fold (G, d), its weight."""
 
     V: np.ndarray
     noise: np.ndarray
     pvalue: np.ndarray
     without: np.ndarray
+    weight: np.ndarray
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
@@ -39,10 +40,18 @@ def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
     return (w, r, r * r, w * w) if units else (w, r, rr, sums[3] if len(sums) > 3 else w)
 
 
+def halved(sums: np.ndarray) -> np.ndarray:
+    """Return sums (..., slots + 1) in half as many bins of two slots, and the missing one."""
+    out = np.empty((*sums.shape[:-1], sums.shape[-1] // 2 + 1))
+    np.add(sums[..., :-1:2], sums[..., 1:-1:2], out=out[..., :-1])
+    out[..., -1] = sums[..., -1]
+    return out
+
+
 def merged(sums: np.ndarray, bins: int) -> np.ndarray:
-    """Return sums (..., slots + 1) in so many bins of neighbouring slots, and the missing one."""
+    """Return sums in so many bins of neighbouring slots."""
     while sums.shape[-1] > bins + 1:
-        sums = np.concatenate([sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:]], axis=-1)
+        sums = halved(sums)
     return sums
 
 
@@ -124,67 +133,55 @@ def spread(
     `scales`: the one of which all bins count, and the finest, of each column.
     """
     base, finest = scales
-    total = sums.sum(axis=(1, 3))
-    centre = (total[1] / np.maximum(total[0], TINY))[:, None]
     one = sums.sum(axis=-1, keepdims=True)
-    whole = Bins.of(pooled(one, centre, units))
-    part, size, scale = sums if units else sums.sum(axis=1, keepdims=True), [], []
-    for _ in range(int(np.log2(sums.shape[-1] - 1)) if nested else 1):
-        part = merged(part, size[-1] // 2) if size else part
-        size.append(part.shape[-1] - 1)
-        scale.append(pooled(part, centre, units))
-    size, scale = size[::-1], scale[::-1]
+    if units or len(sums) > 3:  # otherwise V is the same wherever scores are centred
+        centre = one[1].sum(axis=0) / np.maximum(one[0].sum(axis=0), TINY)
+        sums, one = recentred(sums, centre), recentred(one, centre)
+    whole = Bins.of(pooled(one, units))
+    part, scale = sums if units else sums.sum(axis=1, keepdims=True), []
+    for k in range(int(np.log2(sums.shape[-1] - 1)) if nested else 1):
+        part = halved(part) if k else part
+        scale.insert(0, pooled(part, units))
     for k, M in enumerate(scale):
         scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base, finest)
     noise[2] *= not units  # what units share moves all means alike, so V hardly moves
-    without = -left_out(one, centre, whole, units) * c.sum(axis=0)
-    for k, bins in enumerate(size):
+    without, part = -left_out(one, whole, units) * c.sum(axis=0), sums
+    for k in range(len(scale))[::-1]:
+        part = halved(part) if k + 1 < len(scale) else part
         some = np.flatnonzero(c[k])
-        if len(some):
-            part = merged(sums if len(some) == len(base) else sums[:, :, some], bins)
+        if 2 * len(some) > len(base):  # most columns: all of them are quicker
+            without += c[k] * left_out(part, scale[k], units)
+        elif len(some):
             here = Bins(*(a[some] for a in scale[k]))
-            without[:, some] += c[k, some] * left_out(part, centre[some], here, units)
+            without[:, some] += c[k, some] * left_out(part[:, :, some], here, units)
+        if not c[:k].any():
+            break
     tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
     constant = (scale[-1].p > 0).sum(axis=-1) < 2  # exactly 0, not up to rounding
     V, without, noise = (np.where(constant, 0, a) for a in (V, without, noise))
-    return Spread(V, noise, np.where(V > 0, pvalue, np.maximum(pvalue, 0.5)), without)
+    pvalue = np.where(V > 0, pvalue, np.maximum(pvalue, 0.5))
+    return Spread(V, noise, pvalue, without, one[0, ..., 0])
 
 
-def pooled(sums: np.ndarray, centre: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
-    """Return W, S, SS, WW of all folds, of centred scores."""
-    return tuple(a.sum(axis=0) for a in moments(recentred(sums, centre), units))
+def pooled(sums: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of all folds."""
+    return tuple(a.sum(axis=0) for a in moments(sums, units))
 
 
-def left_out(sums: np.ndarray, centre: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
-    """Return the sum of T over bins without each fold (G, d).
-
-    Only bins in which a fold has rows change when it is left out.
-    """
-    _, G, d, _ = sums.shape
-    g, j, b = np.nonzero(sums[0])
-    own = moments(recentred(sums[:, g, j, b], centre[j, 0]), units)
-    at = j * sums.shape[-1] + b
-    every = [np.bincount(at, a, d * sums.shape[-1])[at] for a in own]
-    rest, lone = [a - mine for a, mine in zip(every, own, strict=True)], bins.lone[j, b]
-    change = np.bincount(g * d + j, _squares(rest, lone) - _squares(every, lone), G * d)
-    fold = np.bincount(g * d + j, own[0], G * d).reshape(G, d)
-    weight = fold.sum(axis=0)
-    left = bins.T.sum(axis=-1) * weight + change.reshape(G, d)
-    return left / np.maximum(weight - fold, TINY)
-
-
-def _squares(M: list[np.ndarray], lone: np.ndarray) -> np.ndarray:
-    """Return W (m^2 - e) of bins."""
-    W, S, SS, WW = M
-    pairs = W * W - WW
-    paired = pairs > 1e-9 * W * W
-    alone = S * S / np.maximum(W, TINY) - lone * W
-    return np.where(
-        paired, W * (S * S - SS) / np.where(paired, pairs, 1), np.where(W > 0, alone, 0)
-    )
+def left_out(sums: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
+    """Return the sum of T over bins without each fold (G, d)."""
+    own = moments(sums, units)
+    W, S, SS = (a.sum(axis=0) - a for a in own[:3])
+    WW = W if own[3] is own[0] else own[3].sum(axis=0) - own[3]
+    square, pairs = S * S, W * W - WW
+    paired = pairs > 1e-9 * WW
+    T = W * (square - SS) / np.where(paired, pairs, 1)
+    if not paired.all():
+        T = np.where(paired, T, square / np.maximum(W, TINY) - bins.lone * W)
+    return T.sum(axis=-1) / np.maximum(W.sum(axis=-1), TINY)
 
 
 def gates(

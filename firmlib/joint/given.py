@@ -23,9 +23,10 @@ from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
 from firmlib.estimation.variance import TINY
 from firmlib.features import Feature, Group
-from firmlib.joint.cells import contrast, nothing, sum_up
+from firmlib.joint import cells
 from firmlib.joint.learning import design, unseen
 from firmlib.tables.columns import Column, check_present
+from firmlib.tables.progress import progress
 from firmlib.tables.table import Table
 
 MIN_ROWS, FEW_ROWS = 100, 1000
@@ -73,15 +74,44 @@ def adds_to(
     known: tuple[str, ...],
     missing: str = "level",
 ) -> tuple[Learned, list[Source]]:
-    """Return what features add to the columns that are known."""
+    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F.
+
+    With missing="drop", each F uses the rows in which it and the known columns are there. Warnings
+    name what cannot add anything, and say if there are too few rows to learn from.
+    """
     for f in found:
         if f.name in known:
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
-    columns = [_columns(f, table, sample, missing) for f in found]
-    g = _columns(Group(known), table, sample, missing)
-    kinds = ["group" if isinstance(f, Group) else f.of(table).kind for f in found]
-    sources = [Source(kind, _mark(c)) for kind, c in zip(kinds, columns, strict=True)]
-    return given(sample, columns, g, [f.name for f in found], missing), sources
+    given = _columns(Group(known), table, sample, missing)
+    estimates, gains, sources, memory, silent = [], [], [], {}, {}
+    for feature in progress(found, "features"):
+        F = _columns(feature, table, sample, missing)
+        there = np.ones(sample.n, bool)
+        if missing == "drop":
+            there &= np.all([~np.isnan(c.values) for c in [*F, *given]], axis=0)
+        rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
+        if why := "" if sample.population else _silence(f, g):
+            silent.setdefault(why, []).append(repr(feature.name))
+        one, gain = cells.known(sample), 0.0
+        if not why and rows.n and np.ptp(rows.s):
+            one = _of_cells(rows, f, g)
+        if one is None:
+            one, gain = _of_models(rows, f, g, memory.setdefault(there.tobytes(), {}))
+        estimates.append(one)
+        gains.append(gain)
+        place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
+        mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
+        sources.append(Source("group" if isinstance(feature, Group) else F[0].kind, mark))
+    if silent:
+        said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
+        warnings.warn(f"importance 0 for {said}", stacklevel=3)
+    if memory and sample.n < FEW_ROWS:
+        warnings.warn(
+            f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
+            f"too small; expected at least {FEW_ROWS} rows",
+            stacklevel=3,
+        )
+    return Learned(**vars(Estimate.concatenate(estimates)), gain=np.array(gains)), sources
 
 
 def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> list[Column]:
@@ -92,56 +122,6 @@ def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> li
     for column in found if missing == "raise" else ():
         check_present(f"feature {f.name!r}", column.values)
     return found
-
-
-def _mark(columns: Sequence[Column]) -> float:
-    """Return a number that is the same for the same columns of the same rows."""
-    place = np.sin(1.0 + np.arange(len(columns[0].values)))
-    return float(sum(np.nan_to_num(c.values) @ place for c in columns))
-
-
-def group(rows: Rows, columns: Sequence[Sequence[Column]]) -> Learned:
-    """Estimate Var(E[s | F]) for each group F of columns."""
-    return given(rows, columns, [])
-
-
-def given(
-    rows: Rows,
-    columns: Sequence[Sequence[Column]],
-    known: Sequence[Column],
-    names: Sequence[str] | None = None,
-    missing: str = "level",
-) -> Learned:
-    """Estimate Var(E[s | F, known]) - Var(E[s | known]) for each F in `columns`.
-
-    With missing="drop", each F uses the rows in which it and the known columns are there. Warnings
-    name what cannot add anything, and say if there are too few rows to learn from.
-    """
-    found, memory, silent = [], {}, {}
-    for i, F in enumerate(columns):
-        there = np.ones(rows.n, bool)
-        if missing == "drop":
-            there &= np.all([~np.isnan(c.values) for c in [*F, *known]], axis=0)
-        some = rows if there.all() else _taken(rows, there)
-        f, g = ([c.take(there) for c in part] for part in (F, known))
-        if why := "" if rows.population else _silence(f, g):
-            silent.setdefault(why, []).append(repr(names[i] if names else i))
-        if why or not some.n or not np.ptp(some.s):
-            found.append((nothing(rows), 0.0))
-        else:
-            left = memory.setdefault(there.tobytes(), {})
-            found.append(_of_cells(some, f, g) or _of_models(some, f, g, left))
-    if silent:
-        said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
-        warnings.warn(f"importance 0 for {said}", stacklevel=4)
-    if any(memory.values()) and rows.n < FEW_ROWS:
-        warnings.warn(
-            f"{rows.n} rows are few to learn E[s | several columns] from, so importances may be "
-            f"too small; expected at least {FEW_ROWS} rows",
-            stacklevel=4,
-        )
-    whole = Estimate.concatenate([one for one, _ in found])
-    return Learned(**vars(whole), gain=np.array([gain for _, gain in found]))
 
 
 def _taken(rows: Rows, there: np.ndarray) -> Rows:
@@ -169,9 +149,7 @@ def _silence(F: Sequence[Column], known: Sequence[Column]) -> str:
     return "the same as a given column" if twins else ""
 
 
-def _of_cells(
-    rows: Rows, F: Sequence[Column], known: Sequence[Column]
-) -> tuple[Estimate, float] | None:
+def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estimate | None:
     """Measure in cells; return None if columns have many values or cells few rows."""
     code = coarse = np.zeros(rows.n, np.intp)
     few = True
@@ -181,31 +159,25 @@ def _of_cells(
         code = np.unique(code * len(levels) + index, return_inverse=True)[1]
         coarse = code if place < len(known) else coarse
     if rows.population:
-        V = _explained(rows, code) - _explained(rows, coarse)
-        return replace(nothing(rows), V=np.array([V])), 0.0
+        fine, less = (cells.explained(rows, rows.r, each) for each in (code, coarse))
+        return cells.known(rows, fine - less)
     size = int(code.max()) + 1
     if not few or size > min(rows.n / ROWS_PER_CELL, MOST_CELLS):
         return None
     above = np.zeros((size, coarse.max() + 1))
     above[code, coarse] = 1.0
-    return contrast(rows, sum_up(rows, rows.r, code, size), above), 0.0
-
-
-def _explained(rows: Rows, code: np.ndarray) -> float:
-    """Return sum p m^2 over levels."""
-    W, S = np.bincount(code, rows.w), np.bincount(code, rows.w * rows.r)
-    return float((S**2 / W).sum() / W.sum())
+    return cells.contrast(rows, cells.sum_up(rows, rows.r, code, size), above)
 
 
 def _of_models(
     rows: Rows, F: Sequence[Column], known: Sequence[Column], known_left: dict[int, np.ndarray]
 ) -> tuple[Estimate, float]:
-    """Measure by models. `known_left` keeps what models of the known columns leave, by width.
+    """Measure by models; return also the gain.
 
-    The feature enters as f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where
-    d is what the joint model says beyond g (Lundborg et al., 2024, the projected covariance
-    measure). What e_g still falls by when the rows double might be mistaken for an effect, so it
-    counts as error.
+    `known_left` keeps what models of the known columns leave, by width. The feature enters as
+    f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d is what the joint model
+    says beyond g (Lundborg et al., 2024, the projected covariance measure). What e_g still falls by
+    when the rows double might be mistaken for an effect, so it counts as error.
     """
     if rows.n < MIN_ROWS:
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.measure import firm
+from firmlib.tables.progress import progress
 from firmlib.tables.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["stability"]
 
@@ -28,7 +27,6 @@ def stability(
     cv: Any = None,
     groups: ArrayLike | str | None = None,
     standardize: bool = False,
-    progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """Importances of a model that is fitted again to parts of the rows, on all rows each time.
@@ -45,8 +43,8 @@ def stability(
         Which rows to fit: the training parts of ``cv.split(X, y, groups)``, two or more. By
         default 20 random halves, whose models vary about as models of all rows vary with new data.
         By default and with an integer, a unit of `groups` is fitted as a whole or not.
-    standardize, progress : bool, default False
-        Divide each fit's importances by the standard deviation of its scores; show a bar.
+    standardize : bool, default False
+        Divide each fit's importances by the standard deviation of its scores.
 
     Returns
     -------
@@ -67,8 +65,8 @@ def stability(
     x0             0.96  0.03   0.04   0.05
     x1             0.03  0.11   0.05   0.12
     """
-    import pandas as pd
-    from sklearn.base import clone
+    from sklearn.base import clone, is_classifier
+    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, ShuffleSplit, check_cv
     from sklearn.utils import _safe_indexing
 
     if isinstance(estimator, type) or not all(hasattr(estimator, a) for a in ("fit", "get_params")):
@@ -85,17 +83,18 @@ def stability(
     if groups is not None:
         codes = table.vector("groups", groups).dense(table.n)
         unit = np.unique(codes, return_inverse=True)[1]
-    parts = list(_splitter(cv, estimator, y, unit).split(X, y, unit))
+    if cv is None:
+        splitter = ShuffleSplit if unit is None else GroupShuffleSplit
+        splitter = splitter(_FITS, train_size=0.5, random_state=0)
+    elif unit is not None and isinstance(cv, Integral):
+        splitter = GroupKFold(int(cv))
+    else:
+        splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    parts, results = list(splitter.split(X, y, unit)), []
     if len(parts) < 2:
         raise ValueError(f"cv={cv!r} makes {len(parts)} fits; expected at least 2")
-    results = []
-    if progress:
-        from tqdm.auto import tqdm
-
-        parts = tqdm(parts, desc="fits")
-    for train, _ in parts:
-        model: Any = clone(estimator)
-        model.fit(_safe_indexing(X, train), y[train])
+    for train, _ in progress(parts, "fits"):
+        model: Any = clone(estimator).fit(_safe_indexing(X, train), y[train])
         one = firm(model, X, features, groups=unit, **options)
         results.append(one.standardize() if standardize else one)
     Q = np.array([result.importances for result in results])
@@ -104,16 +103,3 @@ def stability(
     frame = pd.DataFrame(columns | {"total": np.hypot(rows, columns["model"])})
     frame.index = pd.Index(results[0].feature_names, name="feature")
     return frame.sort_values("importance", ascending=False, kind="stable")
-
-
-def _splitter(cv: Any, estimator: Any, y: np.ndarray, unit: np.ndarray | None) -> Any:
-    """Return what says which rows are fitted, whole units where rows belong together."""
-    from sklearn.base import is_classifier
-    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, ShuffleSplit, check_cv
-
-    if cv is None:
-        halves = ShuffleSplit if unit is None else GroupShuffleSplit
-        return halves(_FITS, train_size=0.5, random_state=0)
-    if unit is not None and isinstance(cv, Integral):
-        return GroupKFold(int(cv))
-    return check_cv(cv, y, classifier=is_classifier(estimator))

@@ -46,10 +46,6 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), "plot_logo"})
-
-
 def __getattr__(name: str) -> Any:
     if name == "plot_logo":  # needs matplotlib, which the rest does not
         from firmlib.strings.display import plot_logo

@@ -7,14 +7,13 @@ short ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from firmlib.strings.background import Background
-from firmlib.strings.words import windows
+from firmlib.strings.words import find, windows
 
 if TYPE_CHECKING:
     from firmlib.strings.weights import PositionalWeights
@@ -22,34 +21,23 @@ if TYPE_CHECKING:
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
 
-class Level(NamedTuple):
-    """Words of d letters: w, and what reaches out of them; shape (L - d + 1, a**d), None for 0.
-
-    For some words, one by one, the shape is (shifts, m, n).
-    """
-
-    d: int
-    w: Any
-    right: Any
-    left: Any
-    both: Any
-
-
-def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[Level]:
-    """Go down in d and yield, given X[i:i+d] = y, the expected sum of the weights that
+def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[tuple]:
+    """Go down in d and yield d, w, and, given X[i:i+d] = y, the expected sum of the weights that
 
         right_{i,d}(y) = E_last(w + right)_{i,d+1}(y)        start at i, end after i + d,
         left_{i,d}(y)  = E_first(w + left)_{i-1,d+1}(y)      start before i, end at i + d,
         both_{i,d}(y)  = E_first(right + both)_{i-1,d+1}(y)  start before i, end after i + d,
 
-    from d = `top`, or from the longest table of `weights`, to the background's order.
+    from d = `top`, or from the longest table of `weights`, to the background's order: tables of
+    shape (L - d + 1, a**d), or 0.0.
     """
     D, forward, backward = background.order, background.transition, background.backward
-    top = max(top, D, weights.split)
-    right, left, both = _long_words_at(top, weights, background)
+    top, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
+    if weights.degree > top:
+        right, left, both = sweep_long_words(weights, background, {top: None})[top]
     for d in range(top, D - 1, -1):
-        w = weights.columns(d) if 0 < d <= weights.degree else None
-        yield Level(d, w, right, left, both)
+        w = weights.columns(d) if 0 < d <= weights.degree else 0.0
+        yield d, w, right, left, both
         if d > D:
             both = _expect_first(total(right, both), backward)
             left = _expect_first(total(w, left), backward)
@@ -57,52 +45,59 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
 
 
 def sweep_long_words(
-    weights: PositionalWeights, background: Background, low: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, Level]]:
-    """The same for the words of `weights.pieces`, from the degree down to d = `low`.
+    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray | None]
+) -> dict[int, np.ndarray]:
+    """The same for words with a code among ``wanted[d]``, sorted; None stands for all.
 
-    Yields, for a few sequences at a time, the codes of their words, shape (m, n); the words'
-    positions, one row for each shift; and the level, 0 for what a shift pushes over the edge.
+    Goes through the sequences of `weights`, some at a time, instead of through all words. Gives,
+    for each d, the tables right, left and both, shape (3, L - d + 1, number of words).
     """
     D, L, size = background.order, weights.length, len(weights.alphabet)
-    shift = np.arange(1 - len(weights.smear), len(weights.smear))[:, None, None]
-    for codes, offset, values in weights.part(low, weights.degree).pieces:
-        n, top = codes.shape[1], max(values)
-        for rows in gen_batches(len(codes), max(1, _BATCH // (len(shift) * n))):
-            X, context = codes[rows], windows(codes[rows], D, size)
-            place = np.clip(offset + shift + np.arange(n - D), 0, L - D - 1)
-            forward = background.transition[place, context[:, :-1], X[:, D:]]
-            backward = background.backward[place, X[:, : n - D], context[:, 1:]]
-            right = left = both = np.zeros((len(shift), len(X), n - top + 1))
-            for d in range(top, low - 1, -1):
-                place = offset + shift + np.arange(n - d + 1)
+    count = {d: size**d if codes is None else len(codes) for d, codes in wanted.items()}
+    tables = {d: np.zeros((3, L - d + 1, m)) for d, m in count.items()}
+    S, low, top = len(weights.smear) - 1, min(wanted), weights.values.shape[1]
+    shift = np.arange(-S, S + 1)[:, None, None]
+    step = max(1, _BATCH // (len(shift) * L))
+    for i in range(0, len(weights.sequences), step):
+        X, value = weights.sequences[i : i + step], weights.values[i : i + step]
+        Z, known = np.minimum(X, size - 1), X.max() < size  # no word goes past an unknown letter
+        context, place = windows(Z, D, size), np.clip(shift + np.arange(L - D), 0, L - D - 1)
+        forward = background.transition[place, context[:, :-1], Z[:, D:]]
+        backward = background.backward[place, Z[:, : L - D], context[:, 1:]]
+        right = left = both = np.zeros((len(shift), len(X), L - top + 1))
+        for d in range(top, low - 1, -1):
+            place = shift + np.arange(L - d + 1)
+            if d in wanted:
+                row, start, column = find(windows(X, d, size), wanted[d])
+                cell = np.clip(place[:, 0, start], 0, L - d) * count[d] + column
+                for table, sums in zip(tables[d], (right, left, both), strict=True):
+                    np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
+            if d > low:
                 factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
-                w = factor * values[d][rows, None] if d in values else np.zeros(1)
-                yield windows(X, d, size), place, Level(d, w, right, left, both)
-                if d > low:
-                    first, last = backward[..., : n - d + 1], forward[..., d - 1 - D :]
-                    both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
-                    left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
-                    right = np.pad(last * (w + right), ((0, 0), (0, 0), (0, 1)))
+                w = factor * value[:, d - 1 : d]
+                w = w if known else w * (windows(X, d, size) >= 0)
+                first, last = backward[..., : L - d + 1], forward[..., d - 1 - D :]
+                both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
+                left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
+                right = np.pad(last * (w + right), ((0, 0), (0, 0), (0, 1)))
+    return tables
 
 
 def messages(
-    weights: PositionalWeights, background: Background, level: Level
+    weights: PositionalWeights, background: Background, right: Any, left: Any
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Expected sums of all that ends after, or starts before, a context, given X[j:j+D] = c.
 
         right'_j(c) = right_j(c) + sum_b Pr(b | c) (right' + ending)_{j+1}(c[1:] b)
         left'_j(c)  = left_j(c)  + sum_a Pr(a | c) (left' + starting)_{j-1}(a c[:-1])
 
-    `level` is that of d = D; `ending` and `starting` are the weights of the words in a context
-    that end where it ends or start where it starts. Also E[s], without the intercept.
+    `right` and `left` are those of d = D; `ending` and `starting` are the weights of the words in
+    a context that end where it ends or start where it starts. Also E[s], without the intercept.
     """
     D, n, a = background.order, weights.length - background.order, len(weights.alphabet)
     word = np.arange(a ** (D + 1))
-    right, left, starting, ending = np.zeros((4, n + 1, a**D))
-    right += 0 if level.right is None else level.right
-    left += 0 if level.left is None else level.left
-    mean = 0.0
+    starting, ending = np.zeros((2, n + 1, a**D))
+    right, left, mean = starting + right, starting + left, 0.0
     for d in range(1, D + 1):
         w = weights.dense(d)
         mean += (w * background.probabilities(d))[: D - d + 1].sum()
@@ -119,50 +114,31 @@ def messages(
 
 def expected_score(weights: PositionalWeights, background: Background) -> float:
     """E[s(X)] without the intercept."""
-    *_, level = sweep(weights, background)
-    return messages(weights, background, level)[2]
+    *_, (_, _, right, left, _) = sweep(weights, background)
+    return messages(weights, background, right, left)[2]
 
 
-def _long_words_at(
-    d: int, weights: PositionalWeights, background: Background
-) -> list[np.ndarray | None]:
-    """The tables right, left and both of level d, from all words that are longer than d."""
-    if weights.degree <= d:
-        return [None] * 3
-    n, n_words = weights.length - d + 1, len(weights.alphabet) ** d
-    tables = np.zeros((3, n * n_words))
-    for code, place, level in sweep_long_words(weights, background, d):
-        if level.d == d:
-            cell = np.clip(place, 0, n - 1) * n_words + code
-            for table, value in zip(tables, level[2:], strict=True):
-                np.add.at(table, cell.ravel(), value.ravel())
-    return list(tables.reshape(3, n, -1))
+def total(*tables: Any) -> Any:
+    """Sum of those that are not 0.0; a single table is returned as it is."""
+    tables = tuple(table for table in tables if np.ndim(table))
+    return sum(tables[1:], tables[0]) if tables else 0.0
 
 
-def _expect_last(table: np.ndarray | None, forward: np.ndarray) -> np.ndarray | None:
+def _expect_last(table: Any, forward: np.ndarray) -> Any:
     """Mean over the last letter given those before it; the last position gets 0."""
-    if table is None:
-        return None
+    if np.ndim(table) == 0:
+        return table
     n, (contexts, a) = len(table), forward.shape[1:]
     by_context = table.reshape(n, -1, contexts, a).swapaxes(1, 2)
     mean = (by_context @ forward[-n:, :, :, None]).swapaxes(1, 2)
     return np.pad(mean.reshape(n, -1), ((0, 1), (0, 0)))
 
 
-def _expect_first(table: np.ndarray | None, backward: np.ndarray) -> np.ndarray | None:
+def _expect_first(table: Any, backward: np.ndarray) -> Any:
     """Mean over the first letter given those after it; the first position gets 0."""
-    if table is None:
-        return None
+    if np.ndim(table) == 0:
+        return table
     n, (a, contexts) = len(table), backward.shape[1:]
     by_context = table.reshape(n, a, contexts, -1).swapaxes(1, 2)
     mean = backward[:n].swapaxes(1, 2)[:, :, None] @ by_context
     return np.pad(mean.reshape(n, -1), ((1, 0), (0, 0)))
-
-
-def total(*tables: np.ndarray | None) -> np.ndarray | None:
-    """Sum of those that are not None; a single table is returned as it is."""
-    result = None
-    for table in tables:
-        if table is not None:
-            result = table if result is None else result + table
-    return result

@@ -8,15 +8,7 @@ from numpy.typing import ArrayLike
 
 from firmlib.tables.checks import check_integer, check_option
 
-__all__ = [
-    "DNA",
-    "PROTEIN",
-    "RNA",
-    "Alphabet",
-    "decode",
-    "encode",
-    "one_hot",
-]
+__all__ = ["DNA", "PROTEIN", "RNA", "Alphabet", "decode", "encode", "one_hot"]
 
 _FOREIGN = 255  # the code of characters that are not symbols
 _CURES = {
@@ -32,12 +24,11 @@ class Alphabet:
 
     The code of a symbol is its place in `symbols`: letters, wildcard, other ambiguous symbols.
     `members` (n_symbols, n_letters) says which letters a symbol stands for, `complement` holds the
-    codes of complements, or is None, and words of `max_letters` letters still fit into an int64.
+    codes of complements or is None, and words of `max_letters` letters fit into an int64.
 
     Parameters
     ----------
     letters : str
-        From 2 to 32 letters.
     wildcard : str, default "?"
         The symbol that stands for any letter.
     sets : mapping from a symbol to its letters, optional
@@ -76,21 +67,21 @@ class Alphabet:
         if not all(members and set(members) <= set(self.letters) for members in stands.values()):
             raise ValueError(f"sets={sets!r} must give some of the letters {letters!r}")
         self.members = np.array([[b in stands[symbol] for b in self.letters] for symbol in stands])
-        self.complement = None if complement is None else self._complements(complement.upper())
+        self.complement = None
+        if complement is not None:
+            if sorted(complement.upper()) != sorted(self.letters):
+                raise ValueError(f"complement={complement!r} must hold the letters {letters!r}")
+            order = [self.letters.index(letter) for letter in complement.upper()]
+            same = (self.members[:, None, order] == self.members[None]).all(axis=2)
+            if not same.any(axis=1).all():
+                symbol = self.symbols[int(np.argmin(same.any(axis=1)))]
+                raise ValueError(f"sets must have a symbol for the complement of {symbol!r}")
+            self.complement = same.argmax(axis=1).astype(np.uint8)
         self.max_letters = max(d for d in range(1, 63) if len(letters) ** d <= 2**62)
+        self._key = self.symbols, self.members.tobytes(), str(self.complement)
         self._codes = np.full(256, _FOREIGN, dtype=np.uint8)
         for code, symbol in enumerate(self.symbols):
             self._codes[[ord(symbol), ord(symbol.lower())]] = code
-
-    def _complements(self, complement: str) -> np.ndarray:
-        if sorted(complement) != sorted(self.letters):
-            raise ValueError(f"complement={complement!r} must hold the letters {self.letters!r}")
-        order = [self.letters.index(letter) for letter in complement]
-        same = (self.members[:, None, order] == self.members[None]).all(axis=2)
-        if not same.any(axis=1).all():
-            symbol = self.symbols[int(np.argmin(same.any(axis=1)))]
-            raise ValueError(f"sets must have a symbol for the complement of {symbol!r}")
-        return same.argmax(axis=1).astype(np.uint8)
 
     def reverse_complement(self, codes: np.ndarray) -> np.ndarray:
         """`codes` (n, L) of the other strand, read in its own direction."""
@@ -99,21 +90,16 @@ class Alphabet:
         return self.complement[codes[:, ::-1]]
 
     def __len__(self) -> int:
-        """Return the number of letters."""
         return len(self.letters)
 
     def __repr__(self) -> str:
         return f"Alphabet({self.letters!r}, wildcard={self.wildcard!r})"
 
-    def _key(self) -> tuple:
-        strands = None if self.complement is None else self.complement.tobytes()
-        return self.symbols, self.members.tobytes(), strands
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Alphabet) and self._key() == other._key()
+        return isinstance(other, Alphabet) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
 
 _IUPAC = {
@@ -124,7 +110,6 @@ _OF_RNA = {symbol: members.replace("T", "U") for symbol, members in _IUPAC.items
 DNA = Alphabet("ACGT", wildcard="N", sets=_IUPAC, complement="TGCA")
 RNA = Alphabet("ACGU", wildcard="N", sets=_OF_RNA, complement="UGCA")
 PROTEIN = Alphabet("ACDEFGHIKLMNPQRSTVWY", wildcard="X", sets={"B": "DN", "J": "IL", "Z": "EQ"})
-LETTERS = DNA.letters
 
 
 def encode(
@@ -134,23 +119,17 @@ def encode(
     unknown: str = "error",
     name: str = "seqs",
 ) -> np.ndarray:
-    """Turn sequences of one length into codes (n, L); for DNA A, C, G, T = 0..3.
+    """Turn sequences of one length into codes (n, L), uint8; for DNA A, C, G, T = 0..3.
 
     Parameters
     ----------
     seqs : n str or bytes in a list, array or series, or integer codes of shape (n, L)
-        Upper or lower case. Codes are checked and returned.
     alphabet : Alphabet, default DNA
-        Letters have the codes from 0, then come the wildcard and other ambiguous symbols.
     unknown : {"error", "average"}, default "error"
         Whether ambiguous symbols, such as N, are refused or kept. In a kernel they match nothing;
         expected scores are averages over the letters that they stand for.
     name : str, default "seqs"
         What error messages call `seqs`.
-
-    Returns
-    -------
-    ndarray of uint8, shape (n, L)
 
     Examples
     --------
@@ -169,10 +148,8 @@ def encode(
         if words.dtype.kind in "biufc":
             return _check_codes(name, words, alphabet, unknown)
         if words.ndim != 1:
-            kind = type(seqs).__name__
-            raise ValueError(
-                f"{name} must be a list of sequences, got {kind} of shape {words.shape}"
-            )
+            found = f"{type(seqs).__name__} of shape {words.shape}"
+            raise ValueError(f"{name} must be a list of sequences, got {found}")
         words = words.tolist()
     kind = bytes if isinstance(words[0], bytes) else str
     for i, word in enumerate(words):
@@ -214,9 +191,8 @@ def _as_array(name: str, seqs: object) -> np.ndarray:
 def _cure(alphabet: Alphabet, ambiguous: bool, letter: str) -> str:
     """What was expected instead of a letter, and what to do about it."""
     *most, last = alphabet.letters
-    cure = (
-        "" if letter.upper() in "UT" and alphabet not in (DNA, RNA) else _CURES.get(letter.upper())
-    )
+    known = letter not in "UTut" or alphabet in (DNA, RNA)
+    cure = _CURES.get(letter.upper()) if known else None
     if ambiguous:
         cure = "to keep ambiguous letters and average over them, pass unknown='average'"
     return f"; expected {', '.join(most)} or {last}" + (f"; {cure}" if cure else "")
@@ -249,8 +225,7 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     Parameters
     ----------
     codes : integer array of shape (n, L)
-    alphabet, unknown
-        As in `encode`.
+    alphabet, unknown : as in `encode`
 
     Examples
     --------
@@ -267,14 +242,12 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
 def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
     """Sequences as zeros and ones (n, L, a), float32; an ambiguous letter is spread evenly.
 
-    For scikit-learn take ``one_hot(X).reshape(len(X), -1)``; PyTorch convolutions expect letters
-    before positions, ``one_hot(X).transpose(0, 2, 1)``.
+    PyTorch convolutions expect letters before positions, ``one_hot(X).transpose(0, 2, 1)``.
 
     Parameters
     ----------
-    X : sequences or codes, as in `encode`
+    X : sequences or codes
     alphabet : Alphabet, default DNA
-        The alphabet of X, with a letters.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """The distribution of sequences that an expected score is taken over (Section 1.2)."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,14 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.words import known_runs, letters, windows
-from firmlib.tables.checks import (
-    check_array,
-    check_integer,
-    check_memory,
-    check_number,
-    check_probability,
-)
+from firmlib.strings.words import letters, windows
+from firmlib.tables import checks
+from firmlib.tables.checks import check_array, check_integer, check_memory
 
 __all__ = ["Background"]
 
@@ -32,25 +28,23 @@ class Background:
 
         Pr(X[:D] = c) = initial[c],   Pr(X_{j+D} = b | X[j:j+D] = c) = transition[j, c, b].
 
-    D = 0 gives independent positions, with the empty context. Made by `uniform`, `product`,
-    `markov`, `fit` and `given`, for DNA unless they are given another `alphabet`, of a letters.
-    Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`,
-    `name` (such as "uniform") and `fixed`, {column: letter}, where a homogeneous chain was fitted
-    to sequences that all have one letter.
+    D = 0 gives independent positions. Made by `uniform`, `product`, `markov`, `fit` and `given`.
+    Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`
+    of a letters, and `name`, such as "uniform".
 
     Examples
     --------
-    >>> from firmlib.strings.background import Background
+    >>> from firmlib.strings import Background
     >>> sticky = Background.markov([0.25] * 4, 0.6 * np.eye(4) + 0.1, length=50)
-    >>> round(sticky.probability("AAA", position=7), 4)
-    0.1225
+    >>> sticky.motif_probabilities(["AAA"])[0, 7].round(4)
+    np.float64(0.1225)
     """
 
     def __init__(
         self, initial: np.ndarray, transition: np.ndarray, alphabet: Alphabet = DNA, name: str = ""
     ) -> None:
         self.initial, self.transition, self.alphabet = initial, transition, alphabet
-        self.order, self.fixed = _order(len(initial), len(alphabet)), {}
+        self.order = round(math.log(len(initial), len(alphabet)))
         self.name = name or f"chain of order {self.order}"
         self.length = len(transition) + self.order
         check_memory("the background", (len(transition), len(alphabet) ** (self.order + 1)))
@@ -63,10 +57,7 @@ class Background:
 
     @classmethod
     def product(cls, probs: ArrayLike, *, alphabet: Alphabet = DNA) -> Self:
-        """Independent positions; row j of `probs` (L, a) is the distribution of letter j.
-
-        `alphabet` is DNA by default.
-        """
+        """Independent positions; row j of `probs` (L, a) is the distribution of letter j."""
         probs = check_rows("probs", check_array("probs", probs, 2, (None, len(alphabet))))
         return cls(np.ones(1), probs[:, None, :], alphabet)
 
@@ -77,10 +68,10 @@ class Background:
         """Homogeneous chain of `length` letters; it need not start in its stationary distribution.
 
         `initial` (a**D,) is the distribution of the first D letters ([1.0] for D = 0) and
-        gives the order D; `transition` has shape (a**D, a). `alphabet` is DNA by default.
+        gives the order D; `transition` has shape (a**D, a).
         """
         initial, a = check_rows("initial", check_array("initial", initial, 1)), len(alphabet)
-        order = _order(len(initial), a)
+        order = round(math.log(len(initial), a))
         if len(initial) != a**order:
             raise ValueError(f"initial has length {len(initial)}, expected a power of {a}")
         rows = check_rows("transition", check_array("transition", transition, 2, (len(initial), a)))
@@ -100,54 +91,43 @@ class Background:
     ) -> Self:
         """Chain of this `order` from the counts in `seqs`, without words with ambiguous letters.
 
-        One transition table for all positions, or with `positional` (False by default) one for
-        each: then a letter that all sequences share is certain in its column. A homogeneous chain
-        does not know such a column, gives importance to words over it, and warns. `pseudo_count`
-        is 1 by default; without it a context that is never followed by a letter gets a uniform
-        row. `alphabet` (DNA) and `unknown` ("error") as in `encode`.
+        One transition table for all positions, or with `positional` one for each: then a letter
+        that all sequences share is certain in its column. A homogeneous chain gives importance to
+        words over such a column, and `fit` warns of it. With `pseudo_count` 0, a context that is
+        never followed by a letter gets a uniform row. `alphabet` and `unknown` as in `encode`.
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)
-        check_number("pseudo_count", pseudo_count, 0)
+        checks.check_number("pseudo_count", pseudo_count, 0)
         n = X.shape[1] - order if positional else 1
         check_memory("the table of transitions", (n, a**order, a))
-        constant = (X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW)
-        fixed = {int(j): alphabet.letters[X[0, j]] for j in np.flatnonzero(constant)}
+        constant = np.flatnonzero((X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW))
         possible = np.ones((X.shape[1], a))
-        possible[constant & positional] = np.eye(a)[X[0, constant & positional]]
+        if positional:
+            possible[constant] = np.eye(a)[X[0, constant]]
+        elif len(constant):
+            shown = ", ".join(f"{j} ({alphabet.letters[X[0, j]]})" for j in constant[:4])
+            warnings.warn(
+                f"all sequences have the same letter in column {shown}"
+                f"{', …' * (len(constant) > 4)}, but this background is the same at all positions: "
+                "words over it get importance although nothing varies there; pass positional=True "
+                "to Background.fit, or leave the column out",
+                stacklevel=2,
+            )
         first = np.full(a**order, float(pseudo_count))
         for t, column in enumerate(letters(np.arange(a**order), order, a).T):
             first *= possible[t, column]
+        start = windows(X[:, :order], order, a)[:, 0]
+        first += np.bincount(start[start >= 0], minlength=a**order)
         counts = np.tile(pseudo_count * possible[order:][:n, None], (1, a**order, 1))
-        counts = counts.reshape(n, -1)
-        for _, offset, run in known_runs(X, a):
-            if offset == 0 and run.shape[1] >= order:
-                first += np.bincount(windows(run, order, a)[:, 0], minlength=a**order)
-            if run.shape[1] > order:
-                words = windows(run, order + 1, a)
-                place = np.arange(words.shape[1]) + offset if positional else 0
-                cells = (place * a ** (order + 1) + words).ravel()
-                counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
-        first, counts = first if first.any() else first + 1, counts.reshape(n, -1, a)
+        words = windows(X, order + 1, a)
+        cells = words + np.arange(words.shape[1]) * a ** (order + 1) * positional
+        counts += np.bincount(cells[words >= 0], minlength=counts.size).reshape(counts.shape)
+        first[:] = first if first.any() else 1
         counts[counts.sum(axis=2) == 0] = 1
         rows = counts / counts.sum(axis=2, keepdims=True)
         rows = np.broadcast_to(rows, (X.shape[1] - order, *rows.shape[1:]))
-        background = cls(first / first.sum(), rows, alphabet)
-        background.fixed = {} if positional else fixed
-        background.warn()
-        return background
-
-    def warn(self) -> None:
-        """Warn if sequences never vary in a column, but this chain does not know that."""
-        if self.fixed:
-            shown = ", ".join(f"{j} ({b})" for j, b in [*self.fixed.items()][:4])
-            warnings.warn(
-                f"all sequences have the same letter in column {shown}"
-                f"{', …' * (len(self.fixed) > 4)}, but this background is the same at all "
-                "positions: words over it get importance although nothing varies there; pass "
-                "positional=True to Background.fit, or leave the column out",
-                stacklevel=3,
-            )
+        return cls(first / first.sum(), rows, alphabet)
 
     @cached_property
     def contexts(self) -> np.ndarray:
@@ -193,15 +173,7 @@ class Background:
             Pr(x | z) = Pr(x) prod_t z_t(x_{j+t}) / Z
 
         `motif` is a string, perhaps with ambiguous letters ("GATNNCA"), or an array (k, a) of
-        numbers z_t(b) >= 0. `position` is 0 by default.
-
-        Examples
-        --------
-        >>> from firmlib.strings import Background
-        >>> Background.uniform(3).given("GN", 1).probabilities(1)
-        array([[0.25, 0.25, 0.25, 0.25],
-               [0.  , 0.  , 1.  , 0.  ],
-               [0.25, 0.25, 0.25, 0.25]])
+        numbers z_t(b) >= 0.
         """
         if isinstance(motif, str):
             codes = encode([motif], alphabet=self.alphabet, unknown="average", name="motif")
@@ -210,21 +182,23 @@ class Background:
             z = check_array("motif", motif, 2, (None, len(self.alphabet)))
         last = self.length - check_integer("the motif's length", len(z), 1, self.length)
         j = check_integer("position", position, 0, last)
-        factors = np.ones((self.length, len(self.alphabet)))
-        factors[j : j + len(z)] = z
-        initial, transition, log_z = self.tilt(factors)
-        if factors.min() < 0 or log_z == -np.inf:
+        if z.min() < 0:
+            raise ValueError(f"motif must not be negative, got {z.min()}")
+        initial, transition, log_z = self.tilt(z, j)
+        if log_z == -np.inf:
             shown = motif if isinstance(motif, str) else z
             raise ValueError(f"motif={shown} has probability 0 at position {j}; expected more")
         return type(self)(initial, transition, self.alphabet)
 
-    def tilt(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Initial and transition of Pr(x) prod_j factors[j, x_j] / Z, and log Z.
+    def tilt(self, z: np.ndarray, position: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Initial and transition of Pr(x) prod_t z[t, x_{position+t}] / Z, and log Z.
 
         By messages from the end, beta_j(c) = sum_b Pr(b | c) factors_{j+D}(b) beta_{j+1}(c[1:] b).
         What cannot be reached keeps its transitions.
         """
         D, a, C = self.order, len(self.alphabet), len(self.initial)
+        factors = np.ones((self.length, a))
+        factors[position : position + len(z)] = z
         after = (a * np.arange(C)[:, None] + np.arange(a)) % C
         transition, beta, log_z = np.array(self.transition), np.ones(C), 0.0
         for j in reversed(range(len(transition))):
@@ -242,21 +216,13 @@ class Background:
             return self.initial, transition, -np.inf
         return initial / total, transition, float(log_z + np.log(total))
 
-    def probability(self, motif: str, position: int) -> float:
-        """Pr(X[j:j+k] = z) for the word z = `motif` and j = `position`."""
-        z = encode([motif], alphabet=self.alphabet, name="motif")
-        last = self.length - check_integer("the motif's length", z.shape[1], 1, self.length)
-        j = check_integer("position", position, 0, last)
-        return float(self.motif_probabilities(z)[0, j])
-
     def motif_probabilities(self, motifs: Sequence[str] | ArrayLike) -> np.ndarray:
         """Pr(X[j:j+k] = z) for `motifs` z of one length k, shape (n_motifs, L - k + 1)."""
-        Z, D = encode(motifs, alphabet=self.alphabet, name="motifs"), self.order
+        Z, D, a = encode(motifs, alphabet=self.alphabet, name="motifs"), self.order, self.alphabet
         k = check_integer("the motifs' length", Z.shape[1], 1, self.length)
         if k <= D:
-            return self.probabilities(k)[:, windows(Z, k, len(self.alphabet))[:, 0]].T
-        n = self.length - k + 1
-        context = windows(Z, D, len(self.alphabet)).T
+            return self.probabilities(k)[:, windows(Z, k, len(a))[:, 0]].T
+        n, context = self.length - k + 1, windows(Z, D, len(a)).T
         p = self.contexts[:n, context[0]]
         for t in range(k - D):
             p = p * self.transition[t : t + n, context[t], Z[:, D + t]]
@@ -281,17 +247,9 @@ def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:
     return np.vstack([from_left, table.reshape(len(table), size, -1).sum(axis=1)])
 
 
-def _order(n_contexts: int, size: int) -> int:
-    """The greatest D with size**D <= n_contexts."""
-    order = 0
-    while size ** (order + 1) <= n_contexts:
-        order += 1
-    return order
-
-
 def check_rows(name: str, array: np.ndarray) -> np.ndarray:
     """Return probabilities whose last axis sums to 1, exactly so but for rounding."""
-    array = check_probability(name, array)
+    array = checks.check_probability(name, array)
     total = array.sum(axis=-1, keepdims=True)
     if np.abs(total - 1).max() > _PRINTED:
         row = int(np.abs(total - 1).argmax())

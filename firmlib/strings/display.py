@@ -39,20 +39,7 @@ def plot_importance_along(
     scale: str = "poim",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `importance_along`: a motif, its neighbours and the null band of mean ± 1 sd (Figure 3).
-
-    Parameters
-    ----------
-    importance, motif, background, scale
-        As in `importance_along`.
-    ax : Axes, optional
-
-    Examples
-    --------
-    >>> from firmlib.strings.display import plot_importance_along
-    >>> plot_importance_along([[0.0, 1.0, 0.0, 0.0]], "C").get_xlabel()
-    'position'
-    """
+    """Draw `importance_along`: a motif, its neighbours, the null's mean ± 1 sd (Figure 3)."""
     table = importance_along(importance, motif, background, scale=scale)
     ax = plt.subplots(figsize=(5, 3))[1] if ax is None else ax
     x, mean, sd = table["position"], table["null mean"], table["null sd"]
@@ -70,20 +57,7 @@ def plot_importance_along(
 
 
 def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = None) -> Axes:
-    """Draw a POIM of words of one, two or three letters as a heat map, one row per word.
-
-    Parameters
-    ----------
-    matrix : array of shape (positions, a**k), k = 1, 2 or 3, as `poim` gives it
-    alphabet : Alphabet, default DNA
-    ax : Axes, optional
-
-    Examples
-    --------
-    >>> from firmlib.strings.display import plot_poim
-    >>> plot_poim([[3, -1, -1, -1], [0, 0, 0, 0]]).get_yticklabels()[0].get_text()
-    'A'
-    """
+    """Draw a `poim` of words of one, two or three letters as a heat map, one row per word."""
     matrix = check_array("matrix", matrix, 2)
     sizes = [len(alphabet) ** k for k in (1, 2, 3)]
     if matrix.shape[1] not in sizes:
@@ -106,22 +80,7 @@ def plot_max_by_length(
     scale: str = "poim",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `max_by_length`: which length of words carries the signal, and where?
-
-    Parameters
-    ----------
-    weights, max_k, background, scale
-        As in `max_by_length`.
-    ax : Axes, optional
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights
-    >>> from firmlib.strings.display import plot_max_by_length
-    >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0}, length=20)
-    >>> plot_max_by_length(w, 4).get_ylabel()
-    'length of word'
-    """
+    """Draw `max_by_length`: which length of words carries the signal, and where?"""
     largest = max_by_length(weights, max_k, background, scale=scale)
     ax = plt.subplots(figsize=(6, 1.2 + 0.25 * max_k))[1] if ax is None else ax
     ax.set_yticks(np.arange(max_k), largest.index)
@@ -149,7 +108,6 @@ def plot_logo(
     Parameters
     ----------
     weights : PositionalWeights
-        As for `top_motifs`.
     motif : str, or `Motif` of `top_motifs`
     position : int, default None
         By default the position of a `Motif`, or the mean over all positions.
@@ -178,12 +136,6 @@ def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw a table with one column per letter as stacks of letters, one stack per row.
 
     Positive letters stand above the line, negative ones hang below it, the largest outermost.
-
-    Parameters
-    ----------
-    heights : DataFrame
-        Its index names the stacks.
-    ax : Axes, optional
 
     Examples
     --------

@@ -10,7 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib.strings.alphabet import DNA, Alphabet
@@ -29,14 +28,9 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     Parameters
     ----------
     path : path of the file
-        Its first bytes, not its name, tell whether it is compressed. Lines that begin with ";" are
-        comments.
+        Its first bytes tell whether it is compressed. Lines that begin with ";" are comments.
     max_bytes : int, default 2**30
         Limit of the text after decompression; a file that holds more is refused while reading.
-
-    Returns
-    -------
-    names, seqs : lists of str
 
     Examples
     --------
@@ -44,9 +38,8 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     >>> from tempfile import TemporaryDirectory
     >>> from firmlib.strings import read_fasta
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "two.fa")
-    ...     _ = path.write_text(">one\\nGATT\\nACA\\n>two\\nACGTACG\\n")
-    ...     read_fasta(path)
+    ...     _ = Path(folder, "two.fa").write_text(">one\\nGATT\\nACA\\n>two\\nACGTACG\\n")
+    ...     read_fasta(Path(folder, "two.fa"))
     (['one', 'two'], ['GATTACA', 'ACGTACG'])
     """
     names, parts = [], []
@@ -82,10 +75,8 @@ def _read_text(path: str | PathLike, max_bytes: int) -> str:
                 return text.decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is no plain or compressed FASTA file: {error}") from error
-    raise ValueError(
-        f"{path} holds more than max_bytes={max_bytes} bytes of text; if that is intended, raise "
-        "max_bytes"
-    )
+    more = f"{path} holds more than max_bytes={max_bytes} bytes of text"
+    raise ValueError(f"{more}; if that is intended, raise max_bytes")
 
 
 def to_meme(
@@ -100,34 +91,21 @@ def to_meme(
     ----------
     motifs : the result of `top_motifs`, or mapping from a name to a PWM of shape (k, a)
     background : Background, optional
-        Gives the letters' frequencies, averaged over positions, and the alphabet; uniform by
-        default.
+        Gives the mean frequencies of letters, and the alphabet; uniform by default.
     alphabet : Alphabet, default DNA
-        If there is no background.
 
     Examples
     --------
     >>> from firmlib.strings import to_meme
-    >>> print(to_meme({"mine": [[0, 0, 1, 0], [0.5, 0, 0, 0.5]]}))
-    MEME version 4
-    <BLANKLINE>
-    ALPHABET= ACGT
-    <BLANKLINE>
-    strands: + -
-    <BLANKLINE>
-    Background letter frequencies
-    A 0.250000 C 0.250000 G 0.250000 T 0.250000
-    <BLANKLINE>
-    MOTIF mine
+    >>> print(to_meme({"mine": [[0, 0, 1, 0], [0.5, 0, 0, 0.5]]}).partition("MOTIF")[2])
+     mine
     letter-probability matrix: alength= 4 w= 2
     0.000000 0.000000 1.000000 0.000000
     0.500000 0.000000 0.000000 0.500000
     <BLANKLINE>
     """
-    alphabet = alphabet if background is None else background.alphabet
-    frequency = np.full(len(alphabet), 1 / len(alphabet))
-    if background is not None:
-        frequency = background.probabilities(1).mean(axis=0)
+    background = background or Background.uniform(1, alphabet=alphabet)
+    alphabet, frequency = background.alphabet, background.probabilities(1).mean(axis=0)
     if not isinstance(motifs, Mapping):
         motifs = {
             f"{word}{'' if position is None else f'_at_{position}'} importance={value:.6g}": pwm
@@ -136,15 +114,14 @@ def to_meme(
     lines = ["MEME version 4", "", f"ALPHABET= {alphabet.letters}", ""]
     if alphabet.complement is not None:
         lines += ["strands: + -", ""]
-    letters = zip(alphabet.letters, frequency, strict=True)
-    lines += ["Background letter frequencies", " ".join(f"{b} {p:.6f}" for b, p in letters), ""]
+    letters = [f"{b} {p:.6f}" for b, p in zip(alphabet.letters, frequency, strict=True)]
+    lines += ["Background letter frequencies", " ".join(letters), ""]
     for name, matrix in motifs.items():
         if not name.strip() or len(name.splitlines()) > 1:
             raise ValueError(f"motifs has the name {name!r}; expected one line of text")
         pwm = check_array(f"motifs[{name!r}]", matrix, 2, (None, len(alphabet)))
         pwm = check_rows(f"motifs[{name!r}]", pwm)
-        lines.append(f"MOTIF {name}")
-        lines.append(f"letter-probability matrix: alength= {len(alphabet)} w= {len(pwm)}")
-        lines += [" ".join(f"{p:.6f}" for p in row) for row in pwm]
-        lines.append("")
+        size = f"alength= {len(alphabet)} w= {len(pwm)}"
+        lines += [f"MOTIF {name}", f"letter-probability matrix: {size}"]
+        lines += [*(" ".join(f"{p:.6f}" for p in row) for row in pwm), ""]
     return "\n".join(lines)

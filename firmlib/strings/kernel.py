@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 from functools import cache
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
+from scipy.linalg import toeplitz
 from sklearn.utils import gen_batches
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.tables.checks import check_memory, check_option
+from firmlib.tables.checks import check_memory, check_option, is_integer
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
 _WORTH = 2**22  # pairs of sequences and shifts from which loading numba pays
+_POSITIONS = 16  # mixed by one matrix product, which must not reach far beyond the shifts
 _TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
 
 
@@ -47,13 +48,12 @@ def wds_kernel(
     ----------
     X : n sequences of one length, as strings or codes (see `encode`)
     Y : m sequences of the same length, optional
-        By default X itself, which takes half the work.
+        By default X.
     degree : int from 1 to 31
         D, the length of the longest words; 14 at most for proteins.
     shift : int, default 0
         S, below the sequences' length; 0 gives the weighted degree kernel.
     shift_weights : {"rase", "shogun"}, default "rase"
-        delta_s.
     normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
     reverse_complement : bool, default False
@@ -74,30 +74,27 @@ def wds_kernel(
         raise ValueError(
             f"Y has sequences of length {Y.shape[1]}, expected the length of X, {X.shape[1]}"
         )
-    check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+    factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
     check_memory("the kernel matrix", (len(X), len(Y)))
     K = np.zeros((len(X), len(Y)))
-    strands = [Y, alphabet.reverse_complement(Y)] if reverse_complement else [Y]
-    compiled = _loop() if len(strands) * K.size * (2 * shift + 1) >= _WORTH else None
-    for strand in strands:
-        for s, delta in enumerate(shift_factors(shift, shift_weights)):
-            x, y, own = _words(X, strand, s, degree, len(alphabet))
-            if compiled:
-                compiled.add_common(x, y, own.ravel(), degree, delta, K, symmetric)
-                continue
-            for rows, columns in _tiles(*K.shape, symmetric):
-                common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
-                K[rows, columns] += delta * common
-    K *= 2 / (degree * (degree + 1) * len(strands))
+    compiled = _loop() if K.size * (2 * shift + 1) * (1 + reverse_complement) >= _WORTH else None
+    for factor, x, y, own in _shifted(X, Y, degree, factors, reverse_complement, alphabet):
+        if compiled:
+            compiled.add_common(x, y, own.ravel(), degree, factor, K, symmetric)
+            continue
+        for rows, columns in _tiles(*K.shape, symmetric):
+            common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
+            K[rows, columns] += factor * common
     if symmetric:
         for rows, columns in _tiles(*K.shape, symmetric):
             K[columns, rows] = K[rows, columns].T
     if normalize:
         options: dict[str, Any] = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
         options |= {"reverse_complement": reverse_complement, "alphabet": alphabet}
-        kx = wds_diagonal(X, unknown=unknown, **options)
-        ky = kx if symmetric else wds_diagonal(Y, unknown=unknown, **options)
-        kx, ky = (np.where(k > 0, k, 1) for k in (kx, ky))
+        diagonals = [np.diag(K)] * 2
+        if not symmetric:
+            diagonals = [wds_diagonal(Z, unknown=unknown, **options) for Z in (X, Y)]
+        kx, ky = (np.where(k > 0, k, 1) for k in diagonals)
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)
     return K
@@ -117,9 +114,7 @@ def wds_diagonal(
 
     Parameters
     ----------
-    X : n sequences
-    degree, shift, shift_weights, reverse_complement, alphabet, unknown
-        As in `wds_kernel`.
+    X, degree, shift, shift_weights, reverse_complement, alphabet, unknown : as in `wds_kernel`
 
     Examples
     --------
@@ -128,15 +123,13 @@ def wds_diagonal(
     array([7. , 9.5])
     """
     X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
-    check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+    factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
     k = np.zeros(len(X))
-    strands = [X, alphabet.reverse_complement(X)] if reverse_complement else [X]
-    for strand in strands:
-        for s, delta in enumerate(shift_factors(shift, shift_weights)):
-            for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
-                words = _words(X[rows], strand[rows], s, degree, len(alphabet))
-                k[rows] += delta * _common_words(*words, degree)
-    return k * (2 / (degree * (degree + 1) * len(strands)))
+    for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
+        Z = X[rows]
+        for factor, *words in _shifted(Z, Z, degree, factors, reverse_complement, alphabet):
+            k[rows] += factor * _common_words(*words, degree)
+    return k
 
 
 def degree_factors(degree: int) -> np.ndarray:
@@ -144,27 +137,33 @@ def degree_factors(degree: int) -> np.ndarray:
     return 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
 
 
-def shift_factors(shift: int, shift_weights: str) -> np.ndarray:
-    """1, delta_1, ..., delta_S."""
-    s = np.arange(1, shift + 1)
-    return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
-
-
 def check_kernel(
     length: int, degree: int, shift: int, shift_weights: str, alphabet: Alphabet
-) -> None:
-    """Raise unless these are parameters of a kernel on sequences of `length` letters."""
+) -> np.ndarray:
+    """Return 1, delta_1, ..., delta_S, for parameters of a kernel on sequences of `length`."""
     for name, value, low, high, why in (
         ("degree", degree, 1, min(31, alphabet.max_letters), "any sequences"),
         ("degree", degree, 1, length, f"sequences of length {length}"),
         ("shift", shift, 0, length - 1, f"sequences of length {length}"),
     ):
-        integer = isinstance(value, Integral) and not isinstance(value, bool)
-        if not (integer and low <= value <= high):
+        if not (is_integer(value) and low <= value <= high):
             raise ValueError(
                 f"{name} must be an integer from {low} to {high} for {why}, got {value!r}"
             )
     check_option("shift_weights", shift_weights, ("rase", "shogun"))
+    s = np.arange(1, shift + 1)
+    return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
+
+
+def mix_positions(table: np.ndarray, factors: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """sum_s factors[|s|] table[p - s] for each position p: a band of numbers times the table."""
+    n, reach = len(table), len(factors) - 1
+    band = toeplitz(np.r_[factors, np.zeros(n)][:n])
+    for start in range(0, n, _POSITIONS):
+        rows = slice(start, start + _POSITIONS)
+        near = slice(max(0, start - reach), start + _POSITIONS + reach)
+        np.matmul(band[rows, near], table[near], out=out[rows])
+    return out
 
 
 @cache
@@ -184,27 +183,34 @@ def _tiles(n: int, m: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
                 yield rows, columns
 
 
-def _words(
-    X: np.ndarray, Y: np.ndarray, s: int, degree: int, size: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bits of x[s:] over y[:-s] and of x[:-s] over y[s:], in planes of 64-bit words.
+def _shifted(
+    X: np.ndarray, Y: np.ndarray, degree: int, factors: np.ndarray, both: bool, alphabet: Alphabet
+) -> Iterator[tuple]:
+    """For each strand and shift its factor, and bits of x[s:] over y[:-s] and of x[:-s] over y[s:].
 
-    The bits of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown
-    letters get one code in x and another in y, so that they agree with nothing.
+    They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits of x
+    are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters get one
+    code in x and another in y, so that they agree with nothing.
     """
-    overlap, last = X.shape[1] - s, size - 1
-    if max(X.max(), Y.max()) > last:
-        X, Y, last = np.minimum(X, size), np.where(last < Y, size + 1, Y), size + 1
-    n_planes = last.bit_length()
-    flipped = 2**n_planes - 1 - X
-    pairs = [(flipped[:, s:], Y[:, :overlap]), (flipped[:, :overlap], Y[:, s:])][: 2 if s else 1]
-    x, y = (
-        np.concatenate([_planes(part, degree, n_planes) for part in parts], axis=1)
-        for parts in zip(*pairs, strict=True)
-    )
-    own = np.full((len(pairs), x.shape[1] // len(pairs)), 2**64 - 2 ** (degree - 1), np.uint64)
-    own[:, 0] = 2**64 - 1
-    return x, y, own.reshape(-1, 1)
+    size, length = len(alphabet), X.shape[1]
+    for strand in [Y, alphabet.reverse_complement(Y)] if both else [Y]:
+        A, B, last = X, strand, size - 1
+        if max(A.max(), B.max()) > last:
+            A, B, last = np.minimum(A, size), np.where(last < B, size + 1, B), size + 1
+        n_planes = last.bit_length()
+        A = 2**n_planes - 1 - A
+        for s, delta in enumerate(factors):
+            parts = [(A[:, s:], B[:, : length - s]), (A[:, : length - s], B[:, s:])][
+                : 2 if s else 1
+            ]
+            x, y = (
+                np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
+                for side in zip(*parts, strict=True)
+            )
+            shape = len(parts), x.shape[1] // len(parts)
+            own = np.full(shape, 2**64 - 2 ** (degree - 1), np.uint64)
+            own[:, 0] = 2**64 - 1
+            yield 2 * delta / (degree * (degree + 1) * (1 + both)), x, y, own.reshape(-1, 1)
 
 
 def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,8 @@ from firmlib.binary import firm_from_poim
 from firmlib.strings._sweep import expected_score, messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
-from firmlib.strings.weights import PositionalWeights, find
+from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
+from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_option
 
@@ -33,24 +34,17 @@ def motif_importance(
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
 
-    is the sum of the weights of all words inside z, which are known, and of the expected weights
-    of those that reach out of it or lie beside it. A motif may have ambiguous letters, such as N
-    for a gap; then "= z" reads "is one of the words that z stands for".
-
-    A matrix of letter probabilities M (a PWM) is a feature, too: with the odds
+    A motif may have ambiguous letters, such as N for a gap; then "= z" reads "is one of the words
+    that z stands for". A matrix of letter probabilities M (a PWM) is a feature, too: with the odds
     f(x) = prod_t M_t(x_{j+t}) / Pr(X_{j+t} = x_{j+t}),
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
 
-    Under independent positions, Q' is the mean of Q'(z, j) over words z drawn from M.
-
     Parameters
     ----------
     weights : PositionalWeights
-        s.
     motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
-    background, scale
-        As in `poim`.
+    background, scale : as in `poim`
 
     Examples
     --------
@@ -61,8 +55,7 @@ def motif_importance(
            [ -1.,  -1.],
            [127.,  -1.]])
     """
-    check_option("scale", scale, ("poim", "firm"))
-    weights, background = check_weights_and_background(weights, background)
+    weights, background = check_weights(weights, background)
     return exact_importance(weights, motifs, background, scale)
 
 
@@ -72,7 +65,8 @@ def exact_importance(
     background: Background,
     scale: str = "poim",
 ) -> np.ndarray:
-    """`motif_importance` of checked arguments, without warnings."""
+    """`motif_importance` of checked weights and background, without warnings."""
+    check_option("scale", scale, ("poim", "firm"))
     if np.ndim(np.asarray(motifs)) == 3:
         pwm = check_array("motifs", motifs, 3, (None, None, len(weights.alphabet)))
         pwm = check_rows("motifs", pwm)
@@ -98,7 +92,7 @@ def _word_importance(
 ) -> np.ndarray:
     k = Z.shape[1]
     if k <= background.order:
-        Q = next(each_poim(weights, k, k, background))
+        Q = exact_poim(weights, k, background)
         Q = Q[:, windows(Z, k, len(weights.alphabet))[:, 0]].T
     else:
         Q = (_inside(weights, Z) + _beside(weights, Z, background)).T
@@ -125,13 +119,11 @@ def _soft_importance(
         Q, first, second = np.zeros((3, len(f)))
         mean = expected_score(weights, background)
         for j, rows in enumerate(f):
-            factors = np.ones((weights.length, len(weights.alphabet)))
-            factors[j : j + len(rows)] = rows
-            initial, transition, log_z = background.tilt(factors)
+            initial, transition, log_z = background.tilt(rows, j)
             if log_z > -np.inf:
                 tilted = Background(initial, transition, weights.alphabet)
                 Q[j] = expected_score(weights, tilted) - mean
-                first[j], second[j] = np.exp([log_z, background.tilt(factors**2)[2]])
+                first[j], second[j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
     if scale == "poim":
         return Q
     variance = second - first**2
@@ -155,37 +147,25 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
     """Expected weights of all words that are not in a motif, minus E[s], shape (L - k + 1, n)."""
     D, k, n = background.order, Z.shape[1], weights.length - Z.shape[1] + 1
     total = np.zeros((n, len(Z)))
-    for level in sweep(weights, background):
-        d, _, right, left, both = level
+
+    def add(d: int, right: Any, left: Any, both: Any, prefix: Any, suffix: Any) -> None:
+        """What reaches out of the first or the last d letters of the motifs."""
+        for table, start, word in ((right, k - d, suffix), (left, 0, prefix), (both, 0, prefix)):
+            if np.ndim(table) and (table is not both or d == k):
+                np.add(total, table[start : start + n, word], out=total)
+
+    ends = {d: windows(Z, d, len(weights.alphabet))[:, [0, -1]] for d in range(D, k + 1)}
+    for d, _, right, left, both in sweep(weights, background):
+        if d == D:
+            right, left, mean = messages(weights, background, right, left)
+            left -= mean
         if d <= k:
-            if d == D:
-                right, left, mean = messages(weights, background, level)
-                left -= mean
-            words = windows(Z, d, len(weights.alphabet))
-            prefix, suffix = words[:, 0], words[:, -1]
-            total += 0 if right is None else right[k - d : k - d + n, suffix]
-            total += 0 if left is None else left[:n, prefix]
-            total += 0 if both is None or d < k else both[:, prefix]
-    for code, place, level in sweep_long_words(weights, background, max(D, weights.split) + 1):
-        d, _, right, left, both = level
-        if d <= k:
-            words = windows(Z, d, len(weights.alphabet))
-            _add_at(total, code, place - (k - d), right, words[:, -1])
-            _add_at(total, code, place, left if d < k else left + both, words[:, 0])
+            add(d, right, left, both, *ends[d].T)
+    long = range(max(D, weights.split) + 1, min(k, weights.degree) + 1)
+    wanted = {d: np.unique(ends[d]) for d in long}
+    for d, tables in sweep_long_words(weights, background, wanted).items() if wanted else ():
+        add(d, *tables, *np.searchsorted(wanted[d], ends[d]).T)
     return total
-
-
-def _add_at(
-    total: np.ndarray, code: np.ndarray, place: np.ndarray, value: np.ndarray, wanted: np.ndarray
-) -> None:
-    """Add the values of the wanted words, one for each column of `total`, where they stand."""
-    codes, column = np.unique(wanted, return_inverse=True)
-    row, start, which = find(code, codes)
-    table, place = np.zeros((len(total), len(codes))), place[:, 0, start]
-    fits = (place >= 0) & (place < len(total))
-    value = np.where(fits, value[:, row, start], 0)
-    np.add.at(table, (np.where(fits, place, 0), which), value)
-    total += table[:, column]
 
 
 def importance_along(
@@ -198,23 +178,12 @@ def importance_along(
 ) -> pd.DataFrame:
     """Importance of a motif and of its neighbours along the sequence, as in Figure 3.
 
-    Parameters
-    ----------
-    importance : PositionalWeights, or array of shape (L - k + 1, a**k)
-        For an array, as `poim` or `PositionalWeights.dense` give it, its columns are taken.
-    motif : str
-        Of length k.
-    background, scale
-        As in `motif_importance`; not used for an array.
-    alphabet : Alphabet, default DNA
-        The alphabet of an array.
-
-    Returns
-    -------
-    DataFrame
-        One row per position; columns "position", "motif", "distance 1" and "distance 2" (means over
-        all strings with so many letters changed), "null mean" and "null sd" (over the strings that
-        differ from the motif at every position, or 4096 random ones if they are more than 2187).
+    `importance` is PositionalWeights, or an array of shape (L - k + 1, a**k) over the `alphabet`,
+    as `poim` or `PositionalWeights.dense` give it, for which `background` and `scale` are not used.
+    The DataFrame has one row per position and the columns "position", "motif", "distance 1" and
+    "distance 2" (means over all strings with so many letters changed), "null mean" and "null sd"
+    (over the strings that differ from the motif at every position, or 4096 random ones of them if
+    they are more than 2187).
 
     Examples
     --------
@@ -226,13 +195,15 @@ def importance_along(
     alphabet = getattr(importance, "alphabet", alphabet)
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
     k = len(z)
-    if not isinstance(importance, PositionalWeights):
+    if isinstance(importance, PositionalWeights):
+        importance, background = check_weights(importance, background)
+    else:
         importance = check_array("importance", importance, 2, (None, a**k))
 
     def values(change: np.ndarray) -> np.ndarray:
         strings = (z + change) % a
         if isinstance(importance, PositionalWeights):
-            return motif_importance(importance, strings, background, scale=scale).T
+            return exact_importance(importance, strings, background, scale).T
         return importance[:, windows(strings, k, a)[:, 0]]
 
     few = (a - 1) ** k <= 3**7
@@ -263,15 +234,7 @@ def letter_contributions(
 
         h_t(b) = Q'(z with b at t) - sum_a Pr(X_{j+t} = a | the other letters) Q'(z with a at t)
 
-    Parameters
-    ----------
-    weights : PositionalWeights
-    motif : str
-        z.
-    position : int, optional
-        j, of the first letter, counted from 0; by default the mean over all positions.
-    background : Background, optional
-        The distribution of X; uniform by default.
+    With `motif` z at `position` j, by default the mean over all positions.
 
     Examples
     --------
@@ -283,12 +246,11 @@ def letter_contributions(
     1 -1.0 -1.0  3.0 -1.0
     2  0.0  0.0  0.0  0.0
     """
-    weights, background = check_weights_and_background(weights, background)
+    weights, background = check_weights(weights, background)
     z = encode([motif], alphabet=weights.alphabet, name="motif")[0]
     last = weights.length - check_integer("the motif's length", len(z), 1, weights.length)
     places = slice(None) if position is None else [check_integer("position", position, 0, last)]
-    Q, p = changed_letters(weights, z, background)
-    Q, p = Q[:, :, places], p[:, :, places]
+    Q, p = (table[0][:, :, places] for table in changed_letters(weights, z[None], background))
     total = p.sum(axis=1, keepdims=True)
     mean = (p * Q).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1)
     heights = np.where(p > 0, Q - mean, 0).mean(axis=2)
@@ -296,12 +258,13 @@ def letter_contributions(
 
 
 def changed_letters(
-    weights: PositionalWeights, z: np.ndarray, background: Background
+    weights: PositionalWeights, Z: np.ndarray, background: Background
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Q' and the probability of z with each letter at each place t, shape (k, a, positions)."""
-    k, a = len(z), len(weights.alphabet)
-    strings = np.tile(z, (k, a, 1))
-    strings[np.arange(k), :, np.arange(k)] = np.arange(a)
+    """Q' and the probability of words with each letter at each place t, (n, k, a, positions)."""
+    (n, k), a = Z.shape, len(weights.alphabet)
+    strings = np.tile(Z[:, None, None], (1, k, a, 1))
+    strings[:, np.arange(k), :, np.arange(k)] = np.arange(a)
     strings = strings.reshape(-1, k)
+    shape = (n, k, a, weights.length - k + 1)
     Q = exact_importance(weights, strings, background)
-    return Q.reshape(k, a, -1), background.motif_probabilities(strings).reshape(k, a, -1)
+    return Q.reshape(shape), background.motif_probabilities(strings).reshape(shape)

@@ -1,11 +1,8 @@
-"""Positional oligomer importance matrices, exact for any Markov background (Sections 1.2, 2.3).
-
-`sweep` takes expectations over the letters outside a window, from long words down to short ones;
-`poim` puts windows together again, from short ones up to long ones.
-"""
+"""Positional oligomer importance matrices, exact for any Markov background (Sections 1.2, 2.3)."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +12,7 @@ from firmlib.binary import firm_from_poim
 from firmlib.strings._sweep import messages, sweep, total
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.weights import PositionalWeights
+from firmlib.strings.weights import PositionalWeights, check_background
 from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
 
@@ -34,35 +31,27 @@ def poim(
     n: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> np.ndarray:
-    """Importance of all words z of length k at all positions j, eq. (5).
+    """Importance of all words z of length k at all positions j, (L - k + 1, a**k), eq. (5).
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
     exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
-    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008).
+    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008). For DNA, columns
+    are in the order AA..A, AA..C, ..., TT..T. Impossible words have importance 0.
 
     Parameters
     ----------
     weights : PositionalWeights, or callable
-        s. Any other model, as in `fit_surrogate`, is replaced by its surrogate; pass the surrogate
-        yourself to see its R² and choose its options.
+        s. A callable, as in `fit_surrogate`, is replaced by its surrogate.
     k : int
         Letters in each word.
     background : Background, optional
-        The distribution of X; uniform by default. Required for a model that is not
-        PositionalWeights.
+        The distribution of X; uniform by default. Required for a callable.
     scale : {"poim", "firm"}, default "poim"
         "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
     n : int, optional
-        Calls of a model for its surrogate; required for a model that is not PositionalWeights.
+        Calls of the model for its surrogate; required for a callable.
     random_state : int, RandomState or None, default None
-        For the surrogate.
-
-    Returns
-    -------
-    ndarray of shape (L - k + 1, a**k), with a letters
-        For DNA, columns in the order AA..A, AA..C, ..., TT..T. The mean of Q' at a position,
-        weighted with p, is 0. Words that are impossible (p = 0) have importance 0.
 
     Examples
     --------
@@ -77,16 +66,17 @@ def poim(
     if callable(weights) and background is not None and n is not None:
         from firmlib.strings.surrogate import fit_surrogate
 
-        weights = fit_surrogate(weights, background, n, random_state=random_state)
-        weights.r2 = None  # the warning has been given
-    weights, background = check_weights_and_background(weights, background)
-    return next(each_poim(weights, check_integer("k", k, 1, weights.length), 0, background, scale))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the surrogate explains only")  # said below
+            weights = fit_surrogate(weights, background, n, random_state=random_state)
+    weights, background = check_weights(weights, background)
+    return exact_poim(weights, check_integer("k", k, 1, weights.length), background, scale)
 
 
-def check_weights_and_background(
-    weights: object, background: Background | None
+def check_weights(
+    weights: object, background: Background | None, stacklevel: int = 3
 ) -> tuple[PositionalWeights, Background]:
-    """Return both, the background uniform for None; warn of what makes them misleading."""
+    """Return both, the background uniform for None; warn of a surrogate that explains little."""
     if not isinstance(weights, PositionalWeights):
         kind = type(weights).__name__
         hint = "pass fit_surrogate(model, background, n), or to poim also background and n"
@@ -95,58 +85,21 @@ def check_weights_and_background(
         elif not callable(weights):
             hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
         raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
-    background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
-    if background.alphabet != weights.alphabet:
-        raise ValueError(
-            f"background has the {background.alphabet}, but the weights' is {weights.alphabet}"
-        )
-    if background.length != weights.length:
-        raise ValueError(
-            f"background has length {background.length}, but the weights' is {weights.length}"
-        )
-    background.warn()
     if weights.r2 is not None and weights.r2 < LOW_R2:
         warnings.warn(
             f"these importances are those of a surrogate with R² {weights.r2:.2f}, which misses "
             "most of what the model does: measure them on the model with confirm",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return weights, background
+    return weights, check_background(weights, background)
 
 
-def each_poim(
-    weights: PositionalWeights, low: int, high: int, background: Background, scale: str = "poim"
-) -> Iterator[np.ndarray]:
-    """Yield the `poim` of each k from `low` to `high`, or of `low` only, from one sweep."""
-    D, high = background.order, max(low, high)
-    tables = 8 if high < weights.degree else 2  # in memory at once
-    shape = (tables, weights.length - high + 1, len(weights.alphabet) ** high)
-    check_memory("the POIM with its tables", shape)
-    for d, T, both in _windows(weights, max(high, D + 1), background):
-        if D + 1 < d < low:
-            continue
-        T = T if d >= high else T.copy()  # longer windows need it as it is
-        if both is not None:
-            T += both
-        for k in range(low, min(D, high) + 1) if d == D + 1 else ():
-            yield _scaled(_means(T, k, background), k, background, scale)
-        if low <= d <= high:
-            yield _scaled(T, d, background, scale)
+def exact_poim(
+    weights: PositionalWeights, k: int, background: Background, scale: str = "poim"
+) -> np.ndarray:
+    """`poim` of checked arguments, without warnings.
 
-
-def _scaled(Q: np.ndarray, k: int, background: Background, scale: str) -> np.ndarray:
-    if scale == "firm" or background.has_zeros:
-        for q, p in zip(Q, background.probabilities(k), strict=True):
-            q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
-    return Q
-
-
-def _windows(
-    weights: PositionalWeights, top: int, background: Background
-) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
-    """From windows of D + 1 letters up to `top`, what `Q'` is the sum of: T_d(z) and both_d(z).
-
-    T_d(z) is the expected sum of all that does not reach out on both sides,
+    Q' is the sum of both_k(z), which reaches out on both sides, and of T_k(z), the rest:
 
         T_d(z) = (w + right + left)_d(z) + (T - right)_{d-1}(z[:-1]) + (T - left)_{d-1}(z[1:])
                  - T_{d-2}(z[1:-1]),
@@ -154,24 +107,32 @@ def _windows(
     because what lies left and what lies right of D known letters is independent.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    levels = {level.d: level for level in sweep(weights, background, top) if level.d <= top}
-    right, left, mean = messages(weights, background, levels[D])
+    top = max(k, D + 1)
+    tables = 8 if k < weights.degree else 2  # in memory at once
+    check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
+    levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
+    right, left, mean = messages(weights, background, *levels[D][1:3])
     left -= mean
     inside, inner = np.zeros((L + 1, 1)), None
     for d in range(1, D + 1):
         inside, inner = _join(a, weights.dense(d), inside, inside, inner), inside
-    prefix, suffix, before = inside + left, inside + right, inside + left + right
+    prefix, suffix, T = inside + left, inside + right, inside + left + right
     for d in range(D + 1, top + 1):
-        _, w, right, left, both = levels[d]
-        T = _join(a, total(w, right, left), prefix, suffix, inner)
-        yield d, T, both
-        prefix = T if right is None else T - right
-        suffix = T if left is None else T - left
-        inner, before = before, T
+        w, right, left, both = levels.pop(d)
+        T, inner = _join(a, total(w, right, left), prefix, suffix, inner), T
+        if d < top:
+            prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
+        elif np.ndim(both):
+            T += both
+    Q = T if k > D else _means(T, k, background)
+    if scale == "firm" or background.has_zeros:
+        for q, p in zip(Q, background.probabilities(k), strict=True):
+            q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
+    return Q
 
 
 def _join(
-    a: int, own: np.ndarray | None, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None
+    a: int, own: Any, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None
 ) -> np.ndarray:
     """own(z) + prefix(z[:-1]) + suffix(z[1:]) - inner(z[1:-1]) for all words z, all positions."""
     joined = np.empty((len(prefix) - 1, a, prefix.shape[1]))
@@ -179,7 +140,7 @@ def _join(
         rest = suffix[j + 1] if inner is None else suffix[j + 1] - np.repeat(inner[j + 1], a)
         np.add(np.repeat(prefix[j], a).reshape(a, -1), rest, out=out)
     joined = joined.reshape(len(joined), -1)
-    if own is not None:
+    if np.ndim(own):
         joined += own
     return joined
 
@@ -198,15 +159,14 @@ def motif_rank(
 ) -> int:
     """Rank of a motif among all words of its length, by the mean importance over positions.
 
-    It is the number of words, the motif included, whose mean is at least that of the motif, up to
-    rounding: rank 1 is ahead of every other word, and ties count against the motif.
+    Rank 1 is ahead of every other word; ties, up to rounding, count against the motif.
 
     Parameters
     ----------
     importance : array of shape (L - k + 1, a**k), as `poim` gives it
     motif : str of k letters
     positions : slice, default slice(None)
-        Positions of the motif's first letter; all of them by default.
+        Positions of the motif's first letter.
     alphabet : Alphabet, default DNA
 
     Examples
@@ -236,17 +196,14 @@ def max_by_length(
 ) -> pd.DataFrame:
     """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
+    A DataFrame of lengths by positions; NaN where a word does not fit.
+
     Parameters
     ----------
     weights : PositionalWeights
     max_k : int, default 8
-        The greatest length; the `poim` of each is made, all from one sweep.
-    background, scale
-        As in `poim`; on the scale of FIRM, lengths can be compared.
-
-    Returns
-    -------
-    DataFrame of lengths by positions; NaN where a word does not fit
+        The greatest length.
+    background, scale : as in `poim`; on the scale of FIRM, lengths can be compared
 
     Examples
     --------
@@ -259,10 +216,12 @@ def max_by_length(
     2         0.77  3.87   NaN
     """
     check_option("scale", scale, ("poim", "firm"))
-    weights, background = check_weights_and_background(weights, background)
+    weights, background = check_weights(weights, background)
     max_k = check_integer("max_k", max_k, 1, weights.length)
     largest = np.full((max_k, weights.length), np.nan)
-    for row, Q in zip(largest, each_poim(weights, 1, max_k, background, scale), strict=True):
+    check_memory("the POIM with its tables", (8, weights.length, len(weights.alphabet) ** max_k))
+    for k, row in enumerate(largest, 1):
+        Q = exact_poim(weights, k, background, scale)
         row[: len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
     lengths = pd.RangeIndex(1, max_k + 1, name="length")
     return pd.DataFrame(largest, lengths).rename_axis(columns="position")

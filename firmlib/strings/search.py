@@ -4,19 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from firmlib.strings._sweep import messages, sweep, sweep_long_words
 from firmlib.strings.alphabet import decode
 from firmlib.strings.background import Background
-from firmlib.strings.motifs import changed_letters, exact_importance
-from firmlib.strings.poim import ROUNDING, check_weights_and_background, each_poim
+from firmlib.strings.motifs import changed_letters
+from firmlib.strings.poim import check_weights, exact_poim
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import check_integer, check_memory
 
 __all__ = ["Motif", "top_motifs"]
 
-_ENTRIES = 2**24  # numbers in the largest table of a search
-_WIDTH = 2**12  # strings that a search follows at first
+_ENTRIES = 2**24  # a table of all words up to this size is sorted; longer words are searched
 _COPIES = (50, 1000)  # words to look at for each motif, as many of them are copies
 
 
@@ -25,13 +23,6 @@ class Motif(NamedTuple):
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
     b is e times less likely if it costs one k-th of the importance.
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights, top_motifs
-    >>> [motif] = top_motifs(PositionalWeights.from_dict({("GA", 3): 1.0}, 9), 2, 1)
-    >>> motif.word, motif.position
-    ('GA', 3)
     """
 
     word: str
@@ -67,17 +58,14 @@ def top_motifs(
 
         Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
 
-    so that what can still be gained after some letters is a function of the last d - 1 of them,
-    by dynamic programming from the end. Where a table of all words of d letters does not fit, d is
-    smaller, and what longer words may add makes it a bound. A search follows the most promising
-    strings. It is exact: the result is returned only if no string dropped on the way could have
-    come to more, up to rounding; otherwise the search is repeated with more strings, and gives up
-    with a RuntimeError at two million.
+    so that the most that can still be gained after some letters is a function of the last d - 1 of
+    them, by dynamic programming from the end. The best n motifs follow letter by letter, exactly.
+    If k > d, a table of all words of d letters must fit into memory: d is 10 at most, for DNA.
 
     Parameters
     ----------
     weights : PositionalWeights
-        s. If it has one weight for a word at all positions, Q' is the mean over positions.
+        If it has one weight for a word at all positions, Q' is the mean over positions.
     length, n : int
         k, perhaps far too long for a table of all a**k words, and how many motifs to return.
     background : Background, optional
@@ -89,9 +77,8 @@ def top_motifs(
 
     Returns
     -------
-    Motifs
-        A list of (word, position, importance, pwm), the best first; ties, which rounding may break,
-        by position and then by letters. Fewer than n if there are no more.
+    list of Motif
+        The best first; ties, which rounding may break, by position and then by letters.
 
     Examples
     --------
@@ -101,7 +88,7 @@ def top_motifs(
     1 motif, background: uniform
     GATTACA at 9, importance 1.99512
     """
-    weights, background = check_weights_and_background(weights, background)
+    weights, background = check_weights(weights, background)
     k, n = check_integer("length", length, 1, weights.length), check_integer("n", n, 1)
     found = Motifs()
     found.background = background.name
@@ -111,15 +98,19 @@ def top_motifs(
         chosen = _distinct(weights, Z, position, n, merge)
         if len(chosen) == n or len(Z) < copies * n:
             break
-    words = decode(Z[chosen], alphabet=weights.alphabet) if len(chosen) else []
-    for word, i in zip(words, chosen, strict=True):
-        place = slice(None) if not weights.positional else [position[i]]
-        pwm = np.eye(len(weights.alphabet))[Z[i]]
-        if merge and value[i] > 0:
-            Q = changed_letters(weights, Z[i], background)[0][:, :, place].mean(axis=2)
-            pwm = (np.clip(Q, 0, None) / Q.max(axis=1, keepdims=True)) ** k
-        j = int(position[i]) if weights.positional else None
-        found.append(Motif(word, j, float(value[i]), pwm / pwm.sum(axis=1, keepdims=True)))
+    if not len(chosen):
+        return found
+    Z, position, value = Z[chosen], position[chosen], value[chosen]
+    pwm = np.eye(len(weights.alphabet))[Z]
+    if merge:
+        Q = changed_letters(weights, Z, background)[0]
+        Q = Q[np.arange(len(Z)), :, :, position] if weights.positional else Q.mean(axis=3)
+        good = value > 0
+        pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
+    pwm /= pwm.sum(axis=2, keepdims=True)
+    places = position.tolist() if weights.positional else [None] * len(Z)
+    words = decode(Z, alphabet=weights.alphabet)
+    found += map(Motif, words, places, value.tolist(), pwm)
     return found
 
 
@@ -162,144 +153,62 @@ def _top(
     weights: PositionalWeights, k: int, n: int, background: Background
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The best n words: codes, positions (0 if they stand anywhere), importances; best first."""
-    a, low = len(weights.alphabet), max(background.order + 1, weights.split)
-    if k <= low or (weights.length - k + 1) * a**k <= _ENTRIES:
-        Q = np.where(
-            background.probabilities(k) > 0, next(each_poim(weights, k, k, background)), -np.inf
-        )
-        Q = _pooled(weights, Q)
-        keep, _ = _best(Q.ravel(), n)
-        position, code = np.divmod(keep, a**k)
-        return _ranked(letters(code, k, a), position, Q[position, code])
-    bounds = _bounds(weights, k, _window(weights, k, low), background)
-    width, dropped, worst = 0, np.inf, -np.inf
-    for width in [max(_WIDTH, 4 * n) * 8**i for i in range(4)]:
-        Z, position, dropped = _search(weights, k, bounds, width, 4 * n + 1000)
-        motifs, which = np.unique(Z, axis=0, return_inverse=True)
-        value = _pooled(weights, exact_importance(weights, motifs, background).T)[position, which]
-        keep, _ = _best(value, n)
-        worst = value[keep].min() if len(keep) == n else -np.inf
-        if dropped <= worst + ROUNDING * np.abs(value).max(initial=0):
-            return _ranked(Z[keep], position[keep], value[keep])
-    raise RuntimeError(
-        f"top_motifs gave up: {width} strings of length {k} at a time do not rule out one of "
-        f"importance {dropped:.6g}, and the last one found has {worst:.6g}"
-    )
-
-
-def _pooled(weights: PositionalWeights, table: np.ndarray) -> np.ndarray:
-    """A table by positions, or its mean over them for weights that are the same at all."""
-    return table if weights.positional else table.mean(axis=0, keepdims=True)
-
-
-class _Bounds(NamedTuple):
-    """What windows of d letters add to the importance of a motif, at most."""
-
-    d: int
-    first: np.ndarray  # as the first letters of a motif, (positions, a**d)
-    gain: dict[int, np.ndarray]  # as its last d of t letters, given all but the last of them
-    rest: dict[int, np.ndarray]  # after t letters: all that can still come
-
-
-def _window(weights: PositionalWeights, k: int, low: int) -> int:
-    """The longest windows that are needed, or else that fit, of at least `low` letters."""
-    L, d, a = weights.length, min(k - 1, max(low, weights.degree)), len(weights.alphabet)
-    while d > low and max((L - d + 1) * a, (L - k + 1) * (k - d)) * a ** (d - 1) > _ENTRIES:
-        d -= 1
-    check_memory("the table of bounds", (k - d, L - k + 1, a ** (d - 1)))
-    return d
-
-
-def _bounds(weights: PositionalWeights, k: int, d: int, background: Background) -> _Bounds:
-    n, a = weights.length - k + 1, len(weights.alphabet)
-    start, final, slack = _long_bounds(weights.part(d + 1, weights.degree), k, d, background)
-    *less, all_gain = each_poim(weights.part(1, d), max(1, d - 1), d, background)
-    first = all_gain[:n] + start[:n]
-    if less:
-        all_gain -= np.repeat(less[0][:-1], a, axis=1)
-    if background.has_zeros:
-        zero = background.probabilities(d) == 0
-        first[zero[:n]] = all_gain[zero] = -np.inf
-    gain, rest = {}, {k: _pooled(weights, final[k - d :])}
-    for t in range(k, d, -1):
-        here = slice(t - d, t - d + n)
-        gain[t] = _pooled(weights, all_gain[here])
-        best = gain[t] + _pooled(weights, slack[here])
-        best = best.reshape(len(best), -1, rest[t].shape[1]) + rest[t][:, None]
-        rest[t - 1] = best.reshape(len(best), -1, a).max(axis=2)
-    return _Bounds(d, _pooled(weights, first), gain, rest)
-
-
-def _long_bounds(
-    weights: PositionalWeights, k: int, d: int, background: Background
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What words longer than d add at most, by the window of d letters they meet.
-
-    At the start and at the end of a motif: those that reach out of it; where they reach over no
-    more than d letters of it, exactly. In between: those that end with the window.
-    """
-    a = len(weights.alphabet)
-    levels = list(sweep(weights, background, d))[::-1]
-    right, left, mean = messages(weights, background, levels[0])
-    left -= mean
-    for level in levels[1:]:
-        left = np.repeat(left[:-1], a, axis=1) + (0 if level.left is None else level.left)
-        right = np.tile(right[1:], a) + (0 if level.right is None else level.right)
-    slack = np.zeros_like(left)
-    for code, place, level in sweep_long_words(weights, background, d + 1):
-        if level.d <= k:
-            prefix, suffix = code // a ** (level.d - d), code % a**d
-            reaches = level.left + level.both if level.d == k else level.left
-            _add_positive(left, place, prefix, reaches)
-            _add_positive(right, place + level.d - d, suffix, level.right)
-            _add_positive(slack, place + level.d - d, suffix, level.w)
-    return left, right, slack
-
-
-def _add_positive(
-    table: np.ndarray, place: np.ndarray, code: np.ndarray, value: np.ndarray
-) -> None:
-    cell = np.clip(place, 0, len(table) - 1) * table.shape[1] + code
-    np.add.at(table.reshape(-1), cell.ravel(), np.broadcast_to(value, cell.shape).ravel().clip(0))
-
-
-def _search(
-    weights: PositionalWeights, k: int, bounds: _Bounds, width: int, last_width: int
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Follow the `width` most promising strings; also say what a dropped one might have come to."""
-    (d, first, gain, rest), a = bounds, len(weights.alphabet)
-    keep, dropped = _best((first + np.tile(rest[d], a)).ravel(), width)
+    a, L = len(weights.alphabet), weights.length
+    d = min(k, max(background.order + 1, weights.degree))
+    if (L - k + 1) * a**k <= _ENTRIES:
+        d = k
+    if d < k:
+        table = f"the table of all words of {d} letters, the degree, that length={k} needs,"
+        check_memory(table, (8, L - d + 1, a**d))
+    first, gains = _gains(weights, k, d, background)
+    rest = [np.zeros((len(first), 1))]  # the most that can still come after t = k, ..., d letters
+    for gain in gains[::-1]:
+        best = gain.reshape(len(gain), -1, rest[-1].shape[1]) + rest[-1][:, None]
+        rest.append(best.reshape(len(gain), -1, a).max(axis=2))
+    n_kept = n if d == k else 2 * n + 100  # more than n, because rounding may break ties
+    ahead = rest[-1] if d == k else np.tile(rest[-1], a)
+    keep = _best((first + ahead).ravel(), n_kept)
     position, code = np.divmod(keep, a**d)
     Z, value = letters(code, d, a), first[position, code]
-    for t in range(d + 1, k + 1):
+    for gain, left in zip(gains, rest[-2::-1], strict=True):
         Z = np.hstack([np.repeat(Z, a, axis=0), np.tile(np.arange(a), len(Z))[:, None]])
-        position, value = np.repeat(position, a), np.repeat(value, a)
-        code = windows(Z[:, -d:], d, a)[:, 0]
-        value = value + gain[t][position, code]
-        for e in range(d + 1, min(t, weights.degree) + 1):
-            value += weights.at(e, position + t - e, windows(Z[:, -e:], e, a)[:, 0])
-        bound = value + rest[t][position, code % rest[t].shape[1]]
-        keep, lost = _best(bound, width if t < k else last_width)
-        Z, position, value, dropped = Z[keep], position[keep], value[keep], max(dropped, lost)
-    return Z, position, dropped
+        position, code = np.repeat(position, a), windows(Z[:, -d:], d, a)[:, 0]
+        value = np.repeat(value, a) + gain[position, code]
+        keep = _best(value + left[position, code % left.shape[1]], n_kept)
+        Z, position, value = Z[keep], position[keep], value[keep]
+    order = np.lexsort([*Z.T[::-1], position, -value])[:n]
+    return Z[order], position[order], value[order]
 
 
-def _best(value: np.ndarray, n: int) -> tuple[np.ndarray, float]:
-    """Where the n largest values are, -inf aside, and the largest of the others.
+def _gains(
+    weights: PositionalWeights, k: int, d: int, background: Background
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Q' of the first d letters, and what each of k - d more adds to it, by its last d letters.
+
+    Means over positions if words may stand anywhere; -inf for what is impossible.
+    """
+    n, a = weights.length - k + 1, len(weights.alphabet)
+    Q = exact_poim(weights, d, background)
+    if background.has_zeros:
+        Q[background.probabilities(d) == 0] = -np.inf
+    tables = [Q[:n]]
+    if d < k:
+        tables = [Q[:n].copy()]
+        Q -= np.repeat(exact_poim(weights, d - 1, background)[:-1], a, axis=1) if d > 1 else 0
+        tables += [Q[t : t + n] for t in range(1, k - d + 1)]
+    if not weights.positional:
+        tables = [table.mean(axis=0, keepdims=True) for table in tables]
+    return tables[0], tables[1:]
+
+
+def _best(value: np.ndarray, n: int) -> np.ndarray:
+    """Where the n largest values are, -inf aside.
 
     Of equal ones the first are taken; which of them a partition puts in front depends on the CPU.
     """
-    lost = -np.inf
     keep = np.arange(len(value))
     if len(value) > n:
-        smallest, lost = -np.partition(-value, [n - 1, n])[n - 1 : n + 1]
+        smallest = -np.partition(-value, n - 1)[n - 1]
         above, equal = np.flatnonzero(value > smallest), np.flatnonzero(value == smallest)
         keep = np.concatenate([above, equal[: n - len(above)]])
-    return keep[value[keep] > -np.inf], float(lost)
-
-
-def _ranked(
-    Z: np.ndarray, position: np.ndarray, value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    order = np.lexsort([*Z.T[::-1], position, -value])
-    return Z[order], position[order], value[order]
+    return keep[value[keep] > -np.inf]

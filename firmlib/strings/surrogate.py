@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils import check_random_state, gen_batches
 
 from firmlib.strings.alphabet import Alphabet, one_hot
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import wds_diagonal
-from firmlib.strings.matvec import WDSOperator
+from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import letters, windows
-from firmlib.tables.checks import check_array, check_integer, check_option
+from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option
 
 __all__ = ["confirm", "fit_surrogate"]
 
@@ -46,8 +45,9 @@ def fit_surrogate(
     position, s(x) ~ b + sum_i alpha_i k(x_i, x) with the weighted degree kernel, or one weight for
     each word wherever it stands, s(x) ~ b + sum_y w_y (number of y in x). The penalty is the one
     that predicts the scores of a fifth of the sequences best; the final fit uses all sequences.
-    Importances are exact for the surrogate, and as good as it is for the model: see its `r2`, and
-    `confirm` the motifs that matter. Two motifs that must occur together are missed.
+    Its `r2` is the share of the variance that it explains on that fifth, NaN if all scores there
+    are equal; below 0.5 there is a warning. Two motifs that must occur together are missed:
+    `confirm` the motifs that matter.
 
     Parameters
     ----------
@@ -67,13 +67,6 @@ def fit_surrogate(
     batch_size : int, default 1000
         Sequences in one call of `score`.
     random_state : int, RandomState or None, default None
-        As in scikit-learn.
-
-    Returns
-    -------
-    PositionalWeights
-        ``r2`` is the share of the scores' variance that it explains on the fifth; NaN if all scores
-        there are equal. Below 0.5 there is a warning. ``positional`` says which kind it is.
 
     Examples
     --------
@@ -90,13 +83,12 @@ def fit_surrogate(
         degree = check_integer("degree", degree, 1, background.length)
     X = background.sample(n, check_random_state(random_state))
     s = evaluate(score, X, background.alphabet, batch_size)
-    kinds = {True: _fit_positional, False: _fit_anywhere}
     fits = [
         fit(X, s, degree, background.alphabet, reverse_complement)
-        for kind, fit in kinds.items()
+        for kind, fit in ((True, _fit_positional), (False, _fit_anywhere))
         if positional in (kind, "auto")
     ]
-    best = max(fits, key=lambda fitted: -np.inf if np.isnan(r2 := fitted.r2 or 0.0) else r2)
+    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2, nan=-np.inf))
     if best.r2 is not None and best.r2 < LOW_R2:
         warnings.warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
@@ -128,11 +120,10 @@ def _fit_anywhere(
     K = _Counts(X, d, alphabet, both)
     alpha, r2 = _ridge_path(K, s, float(K.F.multiply(K.F).sum() / len(X)))
     w = K.weights(alpha)
-    intercept = float(s.mean() - (K.F @ w).mean())
     table = np.broadcast_to(w, (X.shape[1] - d + 1, a**d))
-    fitted = PositionalWeights(
-        X.shape[1], {d: table}, intercept=intercept, alphabet=alphabet, reverse_complement=both
-    )
+    options: dict[str, Any] = {"alphabet": alphabet, "reverse_complement": both}
+    intercept = float(s.mean() - (K.F @ w).mean())
+    fitted = PositionalWeights(X.shape[1], {d: table}, intercept=intercept, **options)
     fitted.positional, fitted.r2 = False, r2
     return fitted
 
@@ -164,29 +155,13 @@ def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:
     train, held = np.split(np.arange(n), [n - n // 5])
     least, best, alpha = np.inf, size, np.zeros(n)
     for penalty in size * _PENALTIES:
-        alpha = _ridge(K, s, train, penalty, alpha, _TOLERANCE)
+        alpha = solve(K, train, penalty, s - s[train].mean(), alpha, rtol=_TOLERANCE)
         error = np.mean((s - s[train].mean() - K @ alpha)[held] ** 2)
         if error >= least:
             break
         least, best = error, penalty
     r2 = float(1 - least / s[held].var()) if s[held].std() > 0 else np.nan
-    return _ridge(K, s, np.arange(n), best, alpha, _LAST), r2
-
-
-def _ridge(
-    K: Any, s: np.ndarray, rows: np.ndarray, penalty: float, start: np.ndarray, tolerance: float
-) -> np.ndarray:
-    """Solve (K + penalty I) alpha = s - mean(s) on some rows; alpha = 0 elsewhere."""
-    alpha = np.zeros(len(s))
-
-    def product(z: np.ndarray) -> np.ndarray:
-        alpha[rows] = z
-        return (K @ alpha)[rows] + penalty * z
-
-    system = LinearOperator((len(rows),) * 2, matvec=product, dtype=float)  # type: ignore[call-arg]
-    z, _ = cg(system, s[rows] - s[rows].mean(), x0=start[rows], rtol=tolerance)
-    alpha[rows] = z
-    return alpha
+    return solve(K, np.arange(n), best, s - s.mean(), alpha, rtol=_LAST), r2
 
 
 def evaluate(
@@ -200,8 +175,7 @@ def evaluate(
         )
     scores = []
     for rows in gen_batches(len(X), check_integer("batch_size", batch_size, 1)):
-        s = _ask(score, X[rows], alphabet)
-        s = np.asarray(s.detach().cpu() if hasattr(s, "detach") else s)
+        s = np.asarray(as_numpy(_ask(score, X[rows], alphabet)))
         s = s[:, 0] if s.ndim == 2 and s.shape[1] == 1 else s
         scores.append(check_array("the result of score", s, 1, (rows.stop - rows.start,)))
     return np.concatenate(scores)
@@ -237,34 +211,21 @@ def confirm(
     background itself with the same random numbers, so that they differ in little but the motif;
     Q' is the mean of s(X') - s(X). With a surrogate g, whose own Q' is known exactly, the mean of
 
-        s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),
+        s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),   c by least squares.
 
-    c by least squares: what the surrogate predicts about the pairs is no longer noise. What is
-    left may come from a few rare pairs that the sample has not met; the standard error allows for
-    one of them, as large as the largest difference, in the n pairs. If no pair differs, it is half
-    the bound by the rule of three, 3 / n times the range of all scores, and never 0.
+    The standard error allows for one rare pair, as large as the largest difference, that the n
+    pairs have not met. If no pair differs, it is half the bound by the rule of three, 3 / n times
+    the range of all scores. If all scores are equal, the result is NaN, with a warning.
 
     Parameters
     ----------
-    score : callable or torch module
-        As in `fit_surrogate`.
+    score, background, batch_size, random_state : as in `fit_surrogate`
     motifs : sequence of `Motif`, or of (word, position)
         Ambiguous letters allowed. With the position None the motif is put at random positions.
-    background : Background
-        The distribution of X.
     n : int
         Pairs for each motif, at least 10; m motifs take (m + 1) n scores.
     surrogate : PositionalWeights, optional
         The result of `fit_surrogate`, as control variate.
-    batch_size, random_state
-        As in `fit_surrogate`.
-
-    Returns
-    -------
-    DataFrame
-        One row per motif; columns "motif", "position", "surrogate" (its Q', NaN if there is none),
-        "measured" (Q' of the model) and "standard_error" (of "measured"). Both are NaN, with a
-        warning, if all scores are equal.
 
     Examples
     --------
@@ -284,7 +245,13 @@ def confirm(
     rng = np.random.RandomState(check_random_state(random_state).randint(2**31))
     u = rng.random_sample((background.length - background.order + 1, n))
     X = [background.from_uniform(u)]
-    X += [_planted(background, word, position, u, rng) for word, position in pairs]
+    for word, position in pairs:
+        most = background.length - len(word) + 1
+        places = np.full(n, position) if position is not None else rng.randint(most, size=n)
+        planted = np.empty_like(X[0])
+        for j in np.unique(places):
+            planted[places == j] = background.given(word, int(j)).from_uniform(u[:, places == j])
+        X.append(planted)
     X = np.concatenate(X)
     s = evaluate(score, X, background.alphabet, batch_size).reshape(-1, n)
     noise = s[1:] - s[0]
@@ -311,20 +278,3 @@ def confirm(
     columns = {"motif": [p[0] for p in pairs], "position": [p[1] for p in pairs]}
     columns |= {"surrogate": known, "measured": measured, "standard_error": error}
     return pd.DataFrame(columns)
-
-
-def _planted(
-    background: Background,
-    word: str,
-    position: int | None,
-    u: np.ndarray,
-    rng: np.random.RandomState,
-) -> np.ndarray:
-    """Sequences from uniform random numbers, given a word at a position, or at random ones."""
-    if position is not None:
-        return background.given(word, position).from_uniform(u)
-    places = rng.randint(background.length - len(word) + 1, size=u.shape[1])
-    X = np.empty((u.shape[1], background.length), dtype=np.uint8)
-    for j in np.unique(places):
-        X[places == j] = background.given(word, int(j)).from_uniform(u[:, places == j])
-    return X

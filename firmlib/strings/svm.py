@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root_scalar
-from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
-from firmlib.strings.matvec import WDSOperator
+from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_number, check_option, check_weights
 
@@ -35,19 +34,14 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
         1/2 alpha'K alpha + C sum_i v_i loss(1 - y_i s(x_i)),  loss(t) = max(0, t) or max(0, t)^2,
 
-    where v_i is 1 unless there are weights of classes or of sequences.
-
-    It is for motifs near fixed places: splice sites, promoters, translation starts. For motifs
-    that may stand anywhere, such as those under ChIP peaks, train another model and look into it
-    with ``fit_surrogate(model, background, n, positional=False)``. scikit-learn's
-    `CalibratedClassifierCV` adds probabilities and its `OneVsRestClassifier` more classes.
+    where v_i is 1 unless there are weights of classes or of sequences. It is for motifs near fixed
+    places; for motifs that may stand anywhere, train another model and use `fit_surrogate`.
 
     Parameters
     ----------
     degree : int from 1 to 31, default 8
         The longest word that the kernel compares.
-    shift, shift_weights, normalize, reverse_complement
-        As in `wds_kernel`. With both strands, `top_motifs` names a motif once.
+    shift, shift_weights, normalize, reverse_complement, unknown : as in `wds_kernel`
     C : float, default 1.0
         Weight of the loss.
     loss : {"hinge", "squared_hinge"}, default "hinge"
@@ -55,15 +49,10 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
         `WDSOperator`, in time and memory linear in n.
     class_weight : dict from class to weight, "balanced" or None, default None
-        As in scikit-learn's `SVC`.
     alphabet : Alphabet, optional
         DNA by default.
-    unknown : {"error", "average"}, default "error"
-        As in `encode`. Unknown letters match nothing in the kernel; to average over them, see
-        ``weights_.score``.
     tol : float, default 1e-6
-        "hinge": what SVC calls tol. "squared_hinge": the relative error of alpha, for
-        ||alpha - 2 C y max(0, 1 - y s)|| is at least as large as the error of alpha.
+        "hinge": what SVC calls tol. "squared_hinge": the relative error of alpha.
     max_iter : int, default -1
         Limit of SVC's or of Newton's steps; -1 means no limit for SVC and 100 for Newton's method,
         which takes about ten. A `ConvergenceWarning` says that the limit was reached.
@@ -72,14 +61,12 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     ----------
     weights_ : PositionalWeights
         The model unfolded, computed when first needed.
-    classes_, support_, support_vectors_, dual_coef_, intercept_, n_iter_, n_features_in_
-        As in scikit-learn; s(x) > 0 stands for the second class.
     kernel_ : dict
-        The arguments of `wds_kernel` that the model was fitted with.
+        The arguments of `wds_kernel` that the model was fitted with; other names as in `SVC`.
 
     Examples
     --------
-    >>> from firmlib.strings.svm import WDSClassifier
+    >>> from firmlib.strings import WDSClassifier
     >>> X = ["GATTACA", "CATTACC", "GATTAAA", "ACGTACG", "CCGTAGG", "ACGGACC"]
     >>> model = WDSClassifier(degree=3, shift=1).fit(X, ["yes"] * 3 + ["no"] * 3)
     >>> model.predict(["TATTACA", "ACGTTGG"]).tolist()
@@ -118,7 +105,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes.
 
-        `sample_weight`, n numbers from 0 on, says how much the loss of each counts; 1 by default.
+        `sample_weight`, n numbers from 0, says how much the loss of each counts.
         """
         X, labels = self._encode(X), np.asarray(column_or_1d(y, warn=True))
         check_consistent_length(X, labels)
@@ -143,8 +130,17 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         kernel = {name: getattr(self, name) for name in names}
         kernel |= {"alphabet": self.alphabet or DNA, "unknown": "average"}
         weight = weight * compute_class_weight(self.class_weight, classes=classes, y=labels)[second]
-        fit = _fit_hinge if self.loss == "hinge" else _fit_squared_hinge
-        alpha, self.intercept_, self.n_iter_ = fit(self, X, 2.0 * second - 1, weight, kernel)
+        sign, alpha = 2.0 * second - 1, np.zeros(len(X))
+        if self.loss == "hinge":
+            svc = SVC(kernel="precomputed", C=self.C, tol=self.tol, max_iter=self.max_iter)
+            svc.fit(wds_kernel(X, **kernel), sign, weight)
+            alpha[svc.support_] = svc.dual_coef_[0]
+            self.intercept_, self.n_iter_ = float(svc.intercept_[0]), int(svc.n_iter_[0])
+        else:
+            max_iter = 100 if self.max_iter == -1 else self.max_iter
+            alpha, self.intercept_, self.n_iter_ = _newton(
+                WDSOperator(X, **kernel), sign, self.C * weight, self.tol, max_iter
+            )
         self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
         self.support_ = rows[alpha != 0]
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
@@ -206,30 +202,13 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_hinge(
-    model: WDSClassifier, X: np.ndarray, y: np.ndarray, weight: np.ndarray, kernel: dict
-) -> tuple:
-    options = {name: getattr(model, name) for name in ("C", "tol", "max_iter")}
-    svc = SVC(kernel="precomputed", **options).fit(wds_kernel(X, **kernel), y, weight)
-    alpha = np.zeros(len(y))
-    alpha[svc.support_] = svc.dual_coef_[0]
-    return alpha, float(svc.intercept_[0]), int(svc.n_iter_[0])
-
-
-def _fit_squared_hinge(
-    model: WDSClassifier, X: np.ndarray, y: np.ndarray, weight: np.ndarray, kernel: dict
-) -> tuple:
-    max_iter = 100 if model.max_iter == -1 else model.max_iter
-    return _newton(WDSOperator(X, **kernel), y, model.C * weight, model.tol, max_iter)
-
-
 def _newton(
     K: WDSOperator, y: np.ndarray, C: np.ndarray, tol: float, max_iter: int
 ) -> tuple[np.ndarray, float, int]:
     """Minimize 1/2 a'K a + sum_i C_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
 
     At the minimum a = 2 C y max(0, 1 - y (K a + b)), whose distance is the error. Newton's step
-    ends at a ridge regression on the sequences with a loss.
+    ends at a ridge regression on the sequences with a loss, (K + I / (2C)) a + b = y, sum(a) = 0.
 
     O. Chapelle. Training a support vector machine in the primal. Neural Computation 19(5), 2007.
     """
@@ -244,7 +223,7 @@ def _newton(
         if n_iter == max_iter:
             break
         atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C.max())
-        da = _ridge(K, y, loss > 0, a, C, atol) - a
+        da = solve(K, loss > 0, 1 / (2 * C[loss > 0]), y, a, centred=True, rtol=0, atol=atol) - a
         Kda = K @ da
         db = float(np.average((y - Ka - Kda)[loss > 0], weights=C[loss > 0])) - b
         t = _line_search(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
@@ -254,32 +233,9 @@ def _newton(
     warnings.warn(
         f"stopped after {max_iter} steps at a relative error of {error:.1e}, above tol={tol}",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
     return a, b, max_iter
-
-
-def _ridge(
-    K: WDSOperator, y: np.ndarray, active: np.ndarray, a: np.ndarray, C: np.ndarray, atol: float
-) -> np.ndarray:
-    """Solve (K + I / (2C)) a + b = y and sum(a) = 0 on the active sequences; a = 0 elsewhere.
-
-    By conjugate gradients among the vectors of mean 0, which do not depend on b, from `a` on.
-    """
-    out = np.zeros(len(y))
-
-    def centred(z: np.ndarray) -> np.ndarray:
-        return z - z.mean()
-
-    def product(z: np.ndarray) -> np.ndarray:
-        out[active] = z = centred(z)
-        return centred((K @ out)[active] + z / (2 * C[active]))
-
-    m = np.count_nonzero(active)
-    system = LinearOperator((m, m), matvec=product, dtype=float)  # type: ignore[call-arg]
-    z, _ = cg(system, centred(y[active]), x0=centred(a[active]), rtol=0, atol=atol)
-    out[active] = centred(z)
-    return out
 
 
 def _line_search(

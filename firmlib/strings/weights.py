@@ -1,19 +1,17 @@
 """A string score, unfolded: one weight for each word at each position (Section 1.2)."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, product
-from typing import NamedTuple, Self
+from itertools import product
+from typing import Any, Self
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy.linalg import toeplitz
 
 from firmlib.strings._sweep import expected_score
-from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.strings.alphabet import DNA, Alphabet, decode, encode
 from firmlib.strings.background import Background
-from firmlib.strings.kernel import check_kernel, degree_factors, shift_factors
-from firmlib.strings.words import known_runs, windows
+from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions
+from firmlib.strings.words import find, windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
 __all__ = ["PositionalWeights"]
@@ -22,38 +20,21 @@ DENSE_ENTRIES = 2**25
 """A table of weights up to this size is stored, if it takes hardly more than its sequences."""
 
 _BATCH = 2**13  # sequences at once
-_BLOCK = 32  # positions at once: few products with 0, and enough work for BLAS
 _FILLINGS = 4**6  # sequences that one with unknown letters stands for, to go through them all
-
-
-class Pieces(NamedTuple):
-    """Sequences from one position on, whose words of length d all have the weight values[d]."""
-
-    codes: np.ndarray  # (m, n)
-    offset: int
-    values: dict[int, np.ndarray]  # each (m,)
 
 
 class PositionalWeights:
     """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
 
-    For short words, w is a table. Only a tiny part of all long words has a weight: w stays folded
-    up in the sequences they come from, until some words (`columns`) or all (`dense`) are needed.
-    Made by `from_dual`, `from_dict` and `from_tables`.
+    Made by `from_dual`, `from_dict` and `from_tables`. Attributes: `length` L, `degree`,
+    `intercept` b, `alphabet`; `reverse_complement`, whether both strands have one score;
+    `positional`, whether the weight of a word depends on its position; `r2`, for a surrogate, the
+    share of the variance of held-out scores that it explains.
 
-    Attributes
-    ----------
-    length, degree, intercept, alphabet
-        L, the length of the longest words, b, and the letters.
-    tables, pieces : dict and list
-        w for words of up to `split` letters, ``{d: ndarray of shape (L - d + 1, a**d)}``, and for
-        longer words, to be smeared along the positions with the factors `smear`.
-    reverse_complement : bool
-        Whether both strands have one score, so that a motif is named on one of them.
-    positional : bool
-        False if a word has the same weight at all positions (`fit_surrogate`).
-    r2 : float or None
-        For a surrogate, the share of the variance of held-out scores that it explains.
+    For words of up to `split` letters, w is in `tables`, ``{d: array of shape (L - d + 1, a**d)}``.
+    Only a tiny part of all longer words has a weight: words of d letters in sequence i of
+    `sequences` (n, L) have the weight values[i, d - 1], and smear[s] times as much s positions
+    before and after.
 
     Examples
     --------
@@ -63,24 +44,28 @@ class PositionalWeights:
     array([1.5, 1. ])
     """
 
+    r2: float | None = None
+    positional = True
+
     def __init__(
         self,
         length: int,
         tables: dict[int, np.ndarray],
-        pieces: Sequence[Pieces] = (),
+        sequences: np.ndarray | None = None,
+        values: np.ndarray | None = None,
         *,
         smear: ArrayLike = (1.0,),
         intercept: float = 0.0,
         alphabet: Alphabet = DNA,
         reverse_complement: bool = False,
     ) -> None:
-        self.length, self.tables, self.pieces = length, tables, list(pieces)
+        self.length, self.tables = length, tables
+        self.sequences = np.zeros((0, length), np.uint8) if sequences is None else sequences
+        self.values = np.zeros((0, 0)) if values is None else values
         self.alphabet, self.reverse_complement = alphabet, reverse_complement
         self.smear, self.intercept = np.asarray(smear), check_number("intercept", intercept)
-        self.r2: float | None = None
-        self.positional = True
         self.split = max(tables, default=0)
-        self.degree = max([self.split, *(d for piece in self.pieces for d in piece.values)])
+        self.degree = max(self.split, self.values.shape[1])
 
     def __repr__(self) -> str:
         kind = "" if self.positional else ", words at any position"
@@ -106,31 +91,22 @@ class PositionalWeights:
             w_{y,p} = beta_d sum_{|s| <= S} delta_|s| sum_i a_i I(x_i[p+s:p+s+d] = y),   d = |y|.
 
         `X` holds the sequences x_i, `dual_coef` the numbers a_i (for a normalized kernel divide
-        them by sqrt(k(x_i, x_i)) first), `intercept` is b, 0 by default. `degree`, `shift`,
-        `shift_weights`, `reverse_complement`, `alphabet` and `unknown` as in `wds_kernel`.
+        them by sqrt(k(x_i, x_i)) first), `intercept` is b. The other arguments as in `wds_kernel`.
         """
         X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
-        check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
-        used = a != 0 if a.any() else slice(1)  # one sequence at least
-        X, a, length = X[used], a[used], X.shape[1]
+        smear = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+        X, a, length = X[a != 0], a[a != 0], X.shape[1]
         if reverse_complement:
             X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
-        options = {"smear": shift_factors(shift, shift_weights), "intercept": intercept}
-        options |= {"alphabet": alphabet, "reverse_complement": reverse_complement}
-        beta = degree_factors(degree)
-        pieces = [
-            Pieces(run, offset, {d: beta[d - 1] * a[rows] for d in range(1, most + 1)})
-            for rows, offset, run in known_runs(X, len(alphabet))
-            for most in [min(degree, run.shape[1])]
-        ]
-        folded = cls(length, {}, pieces, **options)
-        size, words = len(alphabet), X.size * (2 * shift + 1)  # to go through one by one
-        entries = [(length - d + 1) * size**d for d in range(1, degree + 1)]
+        options: dict[str, Any] = {"smear": smear, "alphabet": alphabet}
+        options["reverse_complement"] = reverse_complement
+        folded = cls(length, {}, X, np.outer(a, degree_factors(degree)), **options)
+        words = X.size * (2 * shift + 1)  # to go through one by one
+        entries = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
         most = min(DENSE_ENTRIES, words if entries[-1] > 4 * words else entries[-1])
-        short = [d for d, n in enumerate(entries, 1) if n <= most]
-        tables = {d: folded.columns(d) for d in short}
-        return cls(length, tables, folded.part(len(short) + 1, degree).pieces, **options)
+        tables = {d: folded.columns(d) for d, n in enumerate(entries, 1) if n <= most}
+        return cls(length, tables, X, folded.values, intercept=intercept, **options)
 
     @classmethod
     def from_dict(
@@ -141,42 +117,34 @@ class PositionalWeights:
         intercept: float = 0.0,
         alphabet: Alphabet = DNA,
     ) -> Self:
-        """Take single `weights`, ``{(word, position): weight}``, of sequences of `length` letters.
-
-        `intercept` is 0 by default, `alphabet` DNA.
-        """
+        """Take single `weights`, ``{(word, position): weight}``, for sequences of one `length`."""
         length = check_integer("length", length, 1)
         if not weights:
             raise ValueError("weights is empty; expected {(word, position): weight}")
-        values = check_array("weights", list(weights.values()), 1)
-        for key in weights:
+        entries = check_array("weights", list(weights.values()), 1)
+        sequences = np.full((len(weights), length), len(alphabet), dtype=np.uint8)
+        sizes = []
+        for row, key in zip(sequences, weights, strict=True):
             if not (isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str)):
                 raise ValueError(f"weights has the key {key!r}, expected (word, position)")
-            most = min(alphabet.max_letters, length)
-            d = check_integer(f"the length of {key[0]!r}", len(key[0]), 1, most)
-            check_integer(f"the position of {key[0]!r}", key[1], 0, length - d)
-        pieces = []
-        entries = sorted((len(y), i, y, w) for (y, i), w in zip(weights, values, strict=True))
-        for (d, offset), group in groupby(entries, key=lambda entry: entry[:2]):
-            _, _, word, value = zip(*group, strict=True)
-            codes = encode(word, alphabet=alphabet, name="weights")
-            pieces.append(Pieces(codes, offset, {d: np.array(value)}))
-        return cls(length, {}, pieces, intercept=intercept, alphabet=alphabet)
+            (word, i), most = key, min(alphabet.max_letters, length)
+            sizes.append(check_integer(f"the length of {word!r}", len(word), 1, most))
+            check_integer(f"the position of {word!r}", i, 0, length - len(word))
+            row[i : i + len(word)] = encode([word], alphabet=alphabet, name="weights")[0]
+        values = np.zeros((len(weights), max(sizes)))
+        values[np.arange(len(weights)), np.array(sizes) - 1] = entries
+        return cls(length, {}, sequences, values, intercept=intercept, alphabet=alphabet)
 
     @classmethod
     def from_tables(
         cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0, alphabet: Alphabet = DNA
     ) -> Self:
-        """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them.
-
-        `intercept` is 0 by default, `alphabet` DNA.
-        """
+        """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them."""
         a, most = len(alphabet), _longest_table(alphabet)
         if not tables:
             raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
-        length = min(
-            np.shape(table)[0] + check_integer("k", k, 1, most) - 1 for k, table in tables.items()
-        )
+        sizes = {k: check_integer("k", k, 1, most) for k in tables}
+        length = min(np.shape(table)[0] + sizes[k] - 1 for k, table in tables.items())
         checked = {
             k: check_array(f"tables[{k}]", table, 2, (length - k + 1, a**k))
             for k, table in tables.items()
@@ -196,34 +164,28 @@ class PositionalWeights:
         size = len(self.alphabet)
         n, m = self.length - d + 1, size**d if codes is None else len(codes)
         w = np.zeros((n, m))
-        for letters, offset, values in (piece for piece in self.pieces if d in piece.values):
-            for i in range(0, len(letters), _BATCH):
-                rows = slice(i, i + _BATCH)
-                row, start, column = find(windows(letters[rows], d, size), codes)
-                np.add.at(w.reshape(-1), (start + offset) * m + column, values[d][rows][row])
-        return w if len(self.smear) == 1 else _smeared(w, self.smear)
+        for X, value in self._batches(d):
+            row, start, column = find(windows(X, d, size), codes)
+            np.add.at(w.reshape(-1), start * m + column, value[row])
+        return w if len(self.smear) == 1 else mix_positions(w, self.smear, np.empty_like(w))
 
-    def part(self, low: int, high: int) -> Self:
-        """The same weights for words of `low` to `high` letters, and none for others."""
-        tables = {d: table for d, table in self.tables.items() if low <= d <= high}
-        pieces = [
-            Pieces(codes, offset, {d: value for d, value in values.items() if low <= d <= high})
-            for codes, offset, values in self.pieces
-        ]
-        pieces = [piece for piece in pieces if piece.values]
-        return type(self)(self.length, tables, pieces, smear=self.smear, alphabet=self.alphabet)
+    def _batches(self, d: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Some sequences at a time, with the weight of their words of d letters."""
+        value = self.values[:, d - 1] if d <= self.values.shape[1] else np.zeros(len(self.values))
+        rows = np.flatnonzero(value)
+        parts = np.split(rows, range(_BATCH, len(rows), _BATCH))
+        return [(self.sequences[part], value[part]) for part in parts]
 
-    def at(self, d: int, position: np.ndarray, code: np.ndarray) -> np.ndarray:
-        """w_{y,i} for words of length `d` one by one; `position` is broadcast to `code`."""
+    def at(self, d: int, code: np.ndarray) -> np.ndarray:
+        """w_{y,i} for the words `code` (n, L - d + 1) of length `d` where they stand."""
+        w, position = np.zeros(code.shape), np.broadcast_to(np.arange(code.shape[1]), code.shape)
         if d in self.tables:
-            return self.tables[d][position, code]
-        pieces = [piece for piece in self.pieces if d in piece.values]
-        known = [windows(piece.codes, d, len(self.alphabet)).ravel() for piece in pieces]
-        known = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *known]))
-        *where, which = find(code, known)
-        codes, column = np.unique(known[which], return_inverse=True)
-        w = np.zeros(code.shape)
-        w[*where] = self.columns(d, codes)[np.broadcast_to(position, code.shape)[*where], column]
+            return np.where(code < 0, 0, self.tables[d][position, code])
+        words = [windows(X, d, len(self.alphabet)).ravel() for X, _ in self._batches(d)]
+        known = np.sort(np.concatenate(words))
+        *where, _ = find(code, known[known >= 0])
+        codes, column = np.unique(code[*where], return_inverse=True)
+        w[*where] = self.columns(d, codes)[position[*where], column]
         return w
 
     def score(
@@ -235,50 +197,41 @@ class PositionalWeights:
     ) -> np.ndarray:
         """s(x) for each sequence in `X`, shape (n,).
 
-        With `unknown` = "average" ("error" by default), ambiguous letters are allowed, and the
-        result is E[s(X) | the known letters], exactly, over `background`, uniform by default.
-
-        Examples
-        --------
-        >>> from firmlib.strings import PositionalWeights
-        >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
-        >>> w.score(["GATTNCA", "GRTCACA"], unknown="average")
-        array([1.125, 0.5  ])
+        With `unknown` = "average", ambiguous letters are allowed, and the result is
+        E[s(X) | the known letters], exactly, over `background`, uniform by default.
         """
         X = encode(X, alphabet=self.alphabet, unknown=unknown, name="X")
         if X.shape[1] != self.length:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
         s, known = np.full(len(X), self.intercept), len(self.alphabet) > X.max(axis=1)
         s[known] += self.matches(X[known])
-        if not known.all():
-            s[~known] += _expected_scores(self, X[~known], background)
+        background = check_background(self, background) if not known.all() else background
+        for i in np.flatnonzero(~known):
+            s[i] += _expected(self, X[i], background)
         return s
 
     def matches(self, X: np.ndarray) -> np.ndarray:
         """Sum of the weights of the words in each row of `X`; unknown letters match nothing."""
-        s, size = np.zeros(len(X)), len(self.alphabet)
+        s = np.zeros(len(X))
         for start in range(0, len(X), _BATCH):
             rows = slice(start, start + _BATCH)
-            gap = size <= X[rows]
-            Z, gaps = np.where(gap, 0, X[rows]), gap.any()
             for d in range(1, self.degree + 1):
-                code = windows(Z, d, size)
-                w = self.at(d, np.arange(code.shape[1]), code)
-                if gaps:
-                    w = np.where(sliding_window_view(gap, d, axis=1).any(axis=2), 0, w)
-                s[rows] += w.sum(axis=1)
+                s[rows] += self.at(d, windows(X[rows], d, len(self.alphabet))).sum(axis=1)
         return s
 
 
-def _smeared(w: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """sum_s factors[|s|] w[p - s] for each position p: a band of numbers times w, in blocks."""
-    n, reach = len(w), len(factors) - 1
-    band, smeared = toeplitz(np.r_[factors, np.zeros(n)][:n]), np.empty_like(w)
-    for start in range(0, n, _BLOCK):
-        near = slice(max(0, start - reach), start + _BLOCK + reach)
-        rows = slice(start, start + _BLOCK)
-        np.matmul(band[rows, near], w[near], out=smeared[rows])
-    return smeared
+def check_background(weights: PositionalWeights, background: Background | None) -> Background:
+    """Return the background, uniform for None; raise unless it fits the weights."""
+    background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
+    if background.alphabet != weights.alphabet:
+        raise ValueError(
+            f"background has the {background.alphabet}, but the weights' is {weights.alphabet}"
+        )
+    if background.length != weights.length:
+        raise ValueError(
+            f"background has length {background.length}, but the weights' is {weights.length}"
+        )
+    return background
 
 
 def _longest_table(alphabet: Alphabet) -> int:
@@ -286,41 +239,18 @@ def _longest_table(alphabet: Alphabet) -> int:
     return max(d for d in range(1, 25) if len(alphabet) ** d <= 4**12)
 
 
-def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
-    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
-
-    None stands for all codes, each its own number.
-    """
-    if codes is None:
-        return *np.indices(code.shape).reshape(code.ndim, -1), code.ravel()
-    which = np.searchsorted(codes, code)
-    where = np.nonzero(np.append(codes, -1)[which] == code)
-    return *where, which[where]
-
-
-def _expected_scores(
-    weights: PositionalWeights, X: np.ndarray, background: Background | None
-) -> np.ndarray:
+def _expected(weights: PositionalWeights, x: np.ndarray, background: Background) -> float:
     """E[s(X) | the known letters of x] without the intercept, for codes with unknown letters.
 
     By going through all sequences that x stands for, where they are few; else by the law of X
     given x, which is a chain again.
     """
-    background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
-    if (background.length, background.alphabet) != (weights.length, weights.alphabet):
-        raise ValueError(
-            f"background has length {background.length} and the {background.alphabet}, "
-            f"but the weights' are {weights.length} and {weights.alphabet}"
-        )
-    s = np.zeros(len(X))
-    for i, allowed in enumerate(weights.alphabet.members[X]):
-        if allowed.sum(axis=1).prod(dtype=float) > _FILLINGS:
-            s[i] = expected_score(weights, background.given(allowed.astype(float)))
-            continue
-        every = np.array(list(product(*map(np.flatnonzero, allowed))), dtype=np.uint8)
-        p = background.motif_probabilities(every)[:, 0]
-        if not p.any():
-            raise ValueError(f"X[{i}] of those with unknown letters has probability 0; expected "
-                             "sequences that the background can produce")  # fmt: skip
-        s[i] = p @ weights.matches(every) / p.sum()
-    return s
+    allowed = weights.alphabet.members[x]
+    if allowed.sum(axis=1).prod(dtype=float) > _FILLINGS:
+        return expected_score(weights, background.given(allowed.astype(float)))
+    every = np.array(list(product(*map(np.flatnonzero, allowed))), dtype=np.uint8)
+    p = background.motif_probabilities(every)[:, 0]
+    if not p.any():
+        shown = decode(x[None], alphabet=weights.alphabet, unknown="average")[0]
+        raise ValueError(f"X has {shown}, which has probability 0 under the background")
+    return float(p @ weights.matches(every) / p.sum())

@@ -1,6 +1,6 @@
 """Words as column numbers of a table, and the words of a sequence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,6 @@ def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) ->
     words : n str, or codes of shape (n, k)
         Of at most 31 letters for DNA, 14 for proteins.
     alphabet : Alphabet, default DNA
-        The alphabet of the words.
 
     Examples
     --------
@@ -39,9 +38,7 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     ----------
     index : integer array of shape (n,)
     k : int
-        Letters in each word.
     alphabet : Alphabet, default DNA
-        As in `word_index`.
 
     Examples
     --------
@@ -51,25 +48,25 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     """
     k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
     if index.dtype.kind not in "iu" or index.ndim != 1 or index.size == 0:
-        raise ValueError(
-            f"index must be a list of integers, got {index.dtype} of shape {index.shape}"
-        )
-    n_words = len(alphabet) ** k
-    if index.min() < 0 or index.max() >= n_words:
-        bad = index[(index < 0) | (index >= n_words)][0]
-        raise ValueError(
-            f"index must be from 0 to {n_words - 1} for words of length {k}, got {bad}"
-        )
+        found = f"{index.dtype} of shape {index.shape}"
+        raise ValueError(f"index must be a list of integers, got {found}")
+    last = len(alphabet) ** k - 1
+    if index.min() < 0 or index.max() > last:
+        bad = index[(index < 0) | (index > last)][0]
+        raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {bad}")
     return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
 
 
 def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
-    """Numbers of the words of d letters at each position, shape (n, L - d + 1)."""
+    """Numbers of the words of d letters at each position, (n, L - d + 1); -1 if one is unknown."""
     n = codes.shape[1] - d + 1
     index = np.zeros((len(codes), n), dtype=np.int64)
     for t in range(d):
         index *= size
         index += codes[:, t : t + n]
+    if codes.max(initial=0) >= size:
+        unknown = np.pad(np.cumsum(codes >= size, axis=1), ((0, 0), (1, 0)))
+        index[unknown[:, d:] > unknown[:, :n]] = -1
     return index
 
 
@@ -78,14 +75,11 @@ def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
     return index[:, None] // size ** np.arange(d)[::-1] % size
 
 
-def known_runs(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """Stretches without unknown letters, grouped by place: rows, offset, their codes."""
-    edge = np.diff(np.pad(codes < size, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, start = np.nonzero(edge == 1)
-    stop = np.nonzero(edge == -1)[1]
-    order = np.lexsort([stop, start])
-    last = np.flatnonzero(np.diff(start[order]) | np.diff(stop[order])) + 1
-    for group in np.split(order, last):
-        if group.size:
-            first, end = int(start[group[0]]), int(stop[group[0]])
-            yield row[group], first, codes[row[group], first:end]
+def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
+
+    None stands for all codes from 0, each its own number.
+    """
+    which = code if codes is None else np.searchsorted(codes, code)
+    where = np.nonzero(code >= 0 if codes is None else np.append(codes, -2)[which] == code)
+    return *where, which[where]
