@@ -202,8 +202,8 @@ def importance_along(
 
     def values(change: np.ndarray) -> np.ndarray:
         strings = (z + change) % a
-        if isinstance(importance, np.ndarray):
-            return importance[:, windows(strings, k, a)[:, 0]]
+        if isinstance(importance, np.ndarray) or background is None:
+            return np.asarray(importance)[:, windows(strings, k, a)[:, 0]]
         return exact_importance(importance, strings, background, scale).T
 
     few = (a - 1) ** k <= 3**7
