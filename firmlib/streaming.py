@@ -333,6 +333,7 @@ confidence_level
         now = copy.deepcopy(self) if self._waiting else self
         tally, columns = now._settle(), self.shared.columns
         names, population = self.shared.names, self.rows == "population"
+        tally.check_bins(names)
         found = Scan(names, tally.n, population=population, units=self._has_groups)
         found.take_all(range(len(names)), tally, columns)
         estimate, sources = found.done()

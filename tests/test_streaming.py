@@ -326,3 +326,19 @@ REFUSED = [
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_rows_in_order_warn_if_the_first_ones_do_not_show_the_rest(rng):
+    """Bins come from the first rows; what lies beyond them cannot be told apart."""
+    x = np.sort(rng.normal(size=40_000))
+    score = np.sin(3 * x)
+    stream, shuffled = StreamingFirm(), StreamingFirm()
+    order = rng.permutation(len(x))
+    for some in np.split(np.arange(len(x)), 4):
+        stream.partial_fit(x[some, None], score[some])
+        shuffled.partial_fit(x[order[some], None], score[order[some]])
+    with pytest.warns(UserWarning, match=r"'x0'. lie beyond those of the first rows"):
+        assert stream.result().importances[0] < 0.5
+    assert shuffled.result().importances[0] == pytest.approx(score.std(), rel=0.01)
+    again = StreamingFirm(bins=shuffled.bins).partial_fit(x[:, None], score)
+    assert again.result().importances[0] == pytest.approx(score.std(), rel=0.01)

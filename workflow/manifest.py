@@ -9,7 +9,7 @@ import yaml
 
 from workflow import ROOT, write
 
-SAVE = re.compile(r'figures\.save\(\s*[\w.]+,\s*"(\w+)"')
+SAVE = re.compile(r'\bsave\(\s*[\w.]+,\s*"(\w+)"')
 
 
 class Maker(NamedTuple):

@@ -55,7 +55,8 @@ class Axes:
     start (d, Q): the least value of each slot, +inf beyond the last level; a value is in the last
     slot that starts at it. exact (d,): each level has a slot of its own. share (d,): of the rows,
     how many are independent. nested: whether slots are merged at all. close: whether values in the
-    cell of a start are told apart, as with few rows they must.
+    cell of a start are told apart, as with few rows they must. ends (d,): the larger share of rows
+    in the first and the last slot, when slots were found.
     """
 
     start: np.ndarray
@@ -63,6 +64,7 @@ class Axes:
     share: np.ndarray
     nested: bool = True
     close: bool = True
+    ends: np.ndarray | float = 1.0
 
     @property
     def slots(self) -> int:
@@ -118,7 +120,11 @@ class Axes:
             start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
         if exact.any():
             start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
-        return cls(start, exact, share, not n_bins, n <= FEW)
+        last = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0)
+        above = (start[np.arange(d), last][:, None] <= F).sum(axis=1)
+        below = (start[:, 1:2] > F).sum(axis=1) if Q > 1 else above
+        ends = np.maximum(above, below) / np.maximum(known, 1)
+        return cls(start, exact, share, not n_bins, n <= FEW, ends)
 
     @cached_property
     def lookup(self) -> Lookup:

@@ -96,6 +96,26 @@ class Tally:
         self.totals = self.totals + moved_totals(other.totals, other.centre - self.centre)
         self.n += other.n
 
+    def check_bins(self, names: Sequence[str]) -> None:
+        """Warn of numbers of which many lie beyond the rows that bins were found from.
+
+        These crowd in the first or the last slot.
+        """
+        if self.numbers is None:
+            return
+        axes, W = self.numbers.axes, self.numbers.sums[0].sum(axis=0)[:, :-1]
+        last = np.maximum(np.isfinite(axes.start).sum(axis=1) - 1, 0)
+        ends = np.maximum(W[:, 0], W[np.arange(len(W)), last])
+        crowded = (ends > (0.05 + 2 * axes.ends) * W.sum(axis=1)) & ~axes.exact
+        if crowded.any():
+            beyond = [names[self.places[k]] for k in np.flatnonzero(crowded)]
+            warnings.warn(
+                f"many values of {short(beyond)} lie beyond those of the first rows, from which "
+                "bins were found, so importances are too small: shuffle the rows, or pass bins= of "
+                "a stream that saw rows from all parts",
+                stacklevel=3,
+            )
+
 
 class Scan:
     """Collects V of features from their sums over n rows, in any order."""
