@@ -8,7 +8,7 @@ import pytest
 from workflow import ROOT
 from workflow.compare import compare
 
-NOTEBOOK = ROOT / "notebooks" / "02_definition.ipynb"
+NOTEBOOK = ROOT / "notebooks" / "05_linear.ipynb"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_last_digits_do_not_matter(changed):
     [
         "data/definition.csv",
         "figures/definition.png",
-        "notebooks/02_definition.ipynb",
+        "notebooks/05_linear.ipynb",
         "data/claims.json",
     ],
 )
@@ -83,4 +83,4 @@ def test_what_is_truncated_is_named(tmp_path, name):
 
 
 def test_what_is_not_committed_is_named(tmp_path):
-    assert compare(NOTEBOOK, tmp_path / "x.ipynb") == ["02_definition.ipynb is not committed yet"]
+    assert compare(NOTEBOOK, tmp_path / "x.ipynb") == ["05_linear.ipynb is not committed yet"]

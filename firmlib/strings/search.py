@@ -23,6 +23,9 @@ class Motif(NamedTuple):
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
     b is e times less likely if it costs one k-th of the importance.
+
+    >>> Motif("AC", 3, 0.5, np.eye(4)[:2]).word
+    'AC'
     """
 
     word: str

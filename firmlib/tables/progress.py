@@ -14,7 +14,7 @@ def progress(items: Collection[Any], what: str) -> Iterable[Any]:
     Without tqdm, and with TQDM_DISABLE=1 in the environment, there is no bar.
     """
     try:
-        from tqdm.auto import tqdm
+        from tqdm import tqdm
     except ImportError:
         return items
     return tqdm(items, desc=what, delay=_SECONDS, leave=False)
