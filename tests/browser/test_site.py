@@ -42,8 +42,10 @@ def test_every_notebook_has_a_page_and_its_download():
         assert (SITE / "downloads" / path.name).read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("scheme", ["file", "http"])
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [(name, "http") for name in PAGES] + [(f"{name}.html", "file") for name in CLOSE_UPS],
+)
 def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screenshot):
     page = open_page(f"{SITE.as_uri()}/{name}" if scheme == "file" else f"{server}/{name}")
     maths = page.evaluate(
@@ -154,7 +156,7 @@ def test_tables_are_aligned(server, open_page):
     )
     assert number.evaluate("e => getComputedStyle(e).textAlign") == "right"
     assert name.evaluate("e => getComputedStyle(e).textAlign") == "left"
-    assert page.locator("table.dataframe th mjx-container").count() >= 3
+    assert page.locator("table.dataframe th mjx-container").count() >= 1
 
 
 class Anchors(HTMLParser):
