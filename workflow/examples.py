@@ -30,7 +30,7 @@ def output(code: str, namespace: dict) -> str:
         exec(compile(ast.Module(body, []), "example", "exec"), namespace)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "example", "eval"), namespace)
-            if value is not None and not repr(value).startswith("<"):
+            if value is not None and not re.match("<|[A-Za-z]+Display", repr(value)):
                 print(repr(value))
         else:
             exec(compile(ast.Module([last], []), "example", "exec"), namespace)

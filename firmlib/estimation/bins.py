@@ -175,8 +175,8 @@ class Axes:
             found = self.start[first + k].searchsorted(F[k], side="right") - 1
             slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
         if self.close:
-            first = np.arange(0, len(F) * self.slots, self.slots)[:, None]
-            start = self.start[here].take(np.minimum(slot, self.slots - 1) + first)
+            row = np.arange(0, len(F) * self.slots, self.slots)[:, None]
+            start = self.start[here].take(np.minimum(slot, self.slots - 1) + row)
             slot -= (start > F) & (slot > 0)
         return slot
 
