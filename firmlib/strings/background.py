@@ -248,7 +248,7 @@ def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:
 
 
 def check_rows(name: str, array: np.ndarray) -> np.ndarray:
-    """Return probabilities whose last axis sums to 1, exactly so but for rounding."""
+    """Return probabilities whose last axis sums to 1 up to rounding."""
     array = checks.check_probability(name, array)
     total = array.sum(axis=-1, keepdims=True)
     if np.abs(total - 1).max() > _PRINTED:
