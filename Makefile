@@ -88,9 +88,7 @@ test-slurm: $(READY)  ## a sweep on a Slurm of two nodes, one of which dies (nee
 	@$(BIN)/python -m tests.slurm
 
 mutants: $(READY)  ## change the library, then the notebooks; each change must be noticed (some: ONLY="08 09")
-	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_core
-	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_rooms
-	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_strings
+	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_library
 	@$(BIN)/python -m tests.mutants $(ONLY)
 
 bench: $(READY)  ## speed, as ratios in one run, into benchmarks/ (some: ONLY="kernel poim")

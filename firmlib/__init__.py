@@ -9,7 +9,7 @@ array([0.25, 0.25])
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # as in _NAMES, for type checkers
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
     from firmlib.by_class import FirmByClass, firm_by_class
     from firmlib.comparison import compare
@@ -30,53 +30,26 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-_HOMES = {
-    "ConditionalScore": "curves",
-    "ConditionalScoreDisplay": "display",
-    "FirmByClass": "by_class",
-    "FirmDisplay": "display",
-    "FirmResult": "result",
-    "SearchResult": "joint.search",
-    "StreamingFirm": "streaming",
-    "Unexplained": "joint.additive",
-    "compare": "comparison",
-    "conditional_expected_score": "measure",
-    "firm": "measure",
-    "firm_by_class": "by_class",
-    "plot_by_class": "display",
-    "plot_curves": "display",
-    "plot_interactions": "display",
-    "search": "joint.search",
-    "stability": "joint.stability",
-    "unexplained": "joint.additive",
+_NAMES = {
+    "by_class": "FirmByClass firm_by_class",
+    "comparison": "compare",
+    "curves": "ConditionalScore",
+    "display": "ConditionalScoreDisplay FirmDisplay plot_by_class plot_curves plot_interactions",
+    "joint.additive": "Unexplained unexplained",
+    "joint.search": "SearchResult search",
+    "joint.stability": "stability",
+    "measure": "conditional_expected_score firm",
+    "result": "FirmResult",
+    "streaming": "StreamingFirm",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = [
-    "ConditionalScore",
-    "ConditionalScoreDisplay",
-    "FirmByClass",
-    "FirmDisplay",
-    "FirmResult",
-    "SearchResult",
-    "StreamingFirm",
-    "Unexplained",
-    "binary",
-    "compare",
-    "conditional_expected_score",
-    "datasets",
-    "expansion",
-    "features",
-    "firm",
-    "firm_by_class",
-    "normal",
-    "plot_by_class",
-    "plot_curves",
-    "plot_interactions",
-    "scores",
-    "search",
-    "stability",
-    "strings",
-    "unexplained",
-]
+    "ConditionalScore", "ConditionalScoreDisplay", "FirmByClass", "FirmDisplay", "FirmResult",
+    "SearchResult", "StreamingFirm", "Unexplained", "binary", "compare",
+    "conditional_expected_score", "datasets", "expansion", "features", "firm", "firm_by_class",
+    "normal", "plot_by_class", "plot_curves", "plot_interactions", "scores", "search",
+    "stability", "strings", "unexplained",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

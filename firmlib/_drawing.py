@@ -1,6 +1,7 @@
 """What the pictures share: colours, names, and how the points of a curve q_f are drawn."""
 
 from collections.abc import Iterable
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -19,36 +20,18 @@ from matplotlib.patches import Patch
 # The colours of Okabe and Ito, which colour-blind readers can tell apart.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
-
-_POINTS = 60  # of a curve; neighbouring bins are pooled
-_LEVELS = 12  # of a category; the rarer ones are pooled
-_LETTERS = 14  # of a level
+LEGEND: Any = {"fontsize": "small", "frameon": False}
+_POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are pooled
 
 
-def shortened(names: Iterable[object], letters: int = 10**6) -> list[str]:
-    """Return names of at most this length, cut in the middle if they stay distinct.
-
-    A "$" is escaped, so that matplotlib finds no formula.
-    """
-    texts = [str(name) for name in names]
-    part = letters // 3
-    differ = next((i for i, each in enumerate(zip(*texts, strict=False)) if len({*each}) > 1), 0)
-    for rest in (slice(-part, None), slice(differ, differ + part)):
-        start = letters - part - 1
-        short = [t if len(t) <= letters else f"{t[:start]}…{t[rest]}" for t in texts]
-        if len(set(short)) == len(set(texts)):
-            return [name.replace("$", r"\$") for name in short]
-    return [name.replace("$", r"\$") for name in texts]
+def wrapped(name: object, letters: int = 40) -> str:
+    """Return a name in lines of so many letters, and no formula between its "$"."""
+    return fill(str(name), letters, max_lines=4, placeholder=" …").replace("$", r"\$")
 
 
-def legend(where: Any, marks: dict[str, Any], **place: Any) -> None:
-    """Explain `marks` in a figure or axes."""
-    where.legend([*marks.values()], [*marks], fontsize="small", frameon=False, **place)
-
-
-def curve_legend(figure: Any, *others: Any) -> None:
-    """Explain below a figure the marks of its curves, after the artists in `others`."""
-    marks = {artist.get_label(): artist for artist in others} | {
+def curve_legend(figure: Any) -> None:
+    """Explain below a figure the marks of its curves."""
+    marks = {
         "expected score ± 2 standard errors": Line2D([], [], color=RED, marker="."),
         "mean score": Line2D([], [], color=ORANGE),
         "mean ± importance $Q_f$": Patch(color=ORANGE, alpha=0.25, linewidth=0),
@@ -56,32 +39,32 @@ def curve_legend(figure: Any, *others: Any) -> None:
     }
     if any(ax.get_title("right").startswith("missing") for ax in figure.axes):
         marks["missing values"] = Line2D([], [], color=PURPLE, marker="D", ls="")
-    columns = 2 if figure.get_figwidth() < 6 else 3
-    legend(figure, marks, loc="outside lower center", ncols=columns)
+    place: Any = {"loc": "outside lower center", "ncols": 2 + (figure.get_figwidth() > 6)}
+    figure.legend([*marks.values()], [*marks], **place, **LEGEND)
 
 
 def points(curve: ConditionalScore) -> tuple[pd.DataFrame, list[str]]:
-    """Return x, q, error and share of rows of the points that are drawn, and names of levels.
+    """Return x, q, error and share p of the points to draw, and the names of levels.
 
-    Neighbouring bins are pooled, and so are rare levels. Levels that are numbers keep their order;
-    other nominal levels are sorted by q.
+    Nominal levels are sorted by q, unless they are numbers.
     """
-    parts = (curve.t, curve.q, curve.standard_error, curve.p)
-    t, q, error, p = (values[~pd.isna(curve.t)] for values in parts)
-    group, levels = np.arange(len(t)), []
+    frame: Any = curve.to_frame()[~pd.isna(curve.t)]
+    group, levels = np.arange(len(frame)), []
     if curve.kind == "nominal":
-        numbers = all(isinstance(level, int | float | np.number) for level in t)
-        order = np.argsort(t if numbers else q, kind="stable")
-        rare = np.argsort(np.argsort(-p, kind="stable")) >= _LEVELS - (len(t) > _LEVELS)
-        common = order[~rare[order]]
-        group[common], group[rare] = np.arange(len(common)), len(common)
-        levels = shortened(t[common], _LETTERS)
-        levels += [f"{rare.sum()} rarer"] if rare.any() else []
+        numbers = all(isinstance(level, int | float | np.number) for level in frame["t"])
+        frame = frame.sort_values("t" if numbers else "q", kind="stable")
+        rank = frame["p"].rank(method="first", ascending=False)
+        rare = rank > _LEVELS - (len(frame) > _LEVELS)
+        frame = pd.concat([frame[~rare], frame[rare]])
+        group = np.minimum(group, (~rare).sum())
+        levels = _level_names(frame["t"][: (~rare).sum()])
+        levels += [f"{rare.sum()} rarer"] * bool(rare.any())
     elif curve.kind == "ordered":
-        levels = shortened(t, _LETTERS)
-    elif len(t) > _POINTS:
-        place = np.arcsin(np.sqrt(np.cumsum(p) - p / 2)) * 2 / np.pi  # finer in the tails
+        levels = _level_names(frame["t"])
+    elif len(frame) > _POINTS:  # pooled bins are finer in the tails
+        place = np.arcsin(np.sqrt(frame["p"].cumsum() - frame["p"] / 2)) * 2 / np.pi
         group = np.unique((_POINTS * place).astype(int), return_inverse=True)[1]
+    t, q, error, p = (frame[name].to_numpy() for name in ("t", "q", "standard_error", "p"))
     x: Any = group if levels else t
     if curve.kind == "date":
         x = np.asarray(mdates.date2num(t))
@@ -96,47 +79,43 @@ def points(curve: ConditionalScore) -> tuple[pd.DataFrame, list[str]]:
     return pd.DataFrame(pooled | {"p": share}), levels
 
 
-def draw_points(ax: Axes, table: pd.DataFrame, levels: list[str]) -> None:
+def _level_names(levels: Iterable[object], letters: int = 16) -> list[str]:
+    """Return levels in one line each; long ones lose what all levels start with."""
+    texts = [str(level).replace("$", r"\$") for level in levels]
+    differ = [i for i, each in enumerate(zip(*texts, strict=False)) if len(set(each)) > 1]
+    same = differ[0] if differ else 0
+    start = "…" * (same > 0)
+    return [t if len(t) <= letters else f"{start}{t[same:]}"[:letters] for t in texts]
+
+
+def draw_points(ax: Axes, points: pd.DataFrame, levels: list[str]) -> None:
     """Draw points of levels or a line of numbers, above the share of rows or its density."""
-    x, q, error, p = table.to_numpy().T
-    few = bool(levels) or len(x) < _POINTS / 2
-    if few:
+    x, q, error, p = points.to_numpy().T
+    width = np.gradient(x) if len(x) > 1 else np.ones(len(x))
+    grey: Any = {"transform": ax.get_xaxis_transform(), "color": GREY, "alpha": 0.6, "linewidth": 0}
+    if levels or len(x) < _POINTS / 2:
         ax.errorbar(x, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
+        # values that are close still have a bar each
+        wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x) if len(x) else 0)
+        ax.bar(x, 0.15 * p / p.max(initial=0), wide, **grey)
     else:
         ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
+        ax.fill_between(x, 0.15 * (p / width) / (p / width).max(), step="mid", **grey)
     if levels:
         step = -(-len(levels) // _LEVELS)
-        crowded: Any = {"rotation": 90, "fontsize": "small"}
-        crowded = crowded if len("  ".join(levels)) > 20 else {}
-        ax.set_xticks(x[::step], levels[::step], **crowded)
+        ax.set_xticks(x[::step], levels[::step])
+        if len("  ".join(levels)) > 20:
+            ax.tick_params("x", rotation=90, labelsize="small")
     else:
         ax.plot(x, q, color=RED, linewidth=1)
-    data = ax.dataLim  # axes that share a scale make room only once
-    ax.set_ylim(bottom=min(ax.get_ylim()[0], data.y0 - 0.3 * data.height))
-    width = np.gradient(x) if len(x) > 1 else np.ones(1)
-    height = 0.15 * (p / width) / (p / width).max()
-    grey: Any = {"transform": ax.get_xaxis_transform(), "color": GREY, "alpha": 0.6, "linewidth": 0}
-    if few:
-        ax.bar(x, height, 0.6 * width.min(), **grey)
-    else:
-        ax.fill_between(x, height, step="mid", **grey)
 
 
-def draw_missing(ax: Axes, x: np.ndarray, curve: ConditionalScore, levels: list[str]) -> None:
-    """Draw the missing value, if there is one, right of x, and write its share above the panel."""
+def draw_missing(ax: Axes, x: np.ndarray, curve: ConditionalScore) -> None:
+    """Draw the missing values, if there are any, right of x, and write their share above."""
     for i in np.flatnonzero(pd.isna(curve.t)):
-        place = 0.0
-        if len(x):
-            ax.set_xticks([t for t in ax.get_xticks() if x[0] <= t <= x[-1]])
-            place = x[-1] + (1 if levels else 0.12 * np.ptp(x) or 1)
+        ax.set_xticks([tick for tick in ax.get_xticks() if len(x) and x[0] <= tick <= x[-1]])
+        place = x[-1] + max(0.12 * np.ptp(x), x[-1] - x[-2]) if len(x) > 1 else x.sum() + 1
         style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "elinewidth": 1}
         ax.errorbar(place, curve.q[i], 2 * curve.standard_error[i], **style)
-        share = f"{curve.p[i]:.0%}" if curve.p[i] >= 0.005 else "< 1%"
-        ax.set_title(f"missing: {share}", fontsize="small", color=PURPLE, loc="right")
-
-
-def show_dates(ax: Axes) -> None:
-    """Label the x axis with few dates, which do not overlap."""
-    locator = mdates.AutoDateLocator(minticks=2, maxticks=5)
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
+        share = f"missing: {100 * curve.p[i]:.2g} %"
+        ax.set_title(share, fontsize="small", color=PURPLE, loc="right")

@@ -25,7 +25,7 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     Parameters
     ----------
     q_a, q_b, p_a : arrays that broadcast
-        Conditional expected scores where the feature is a and b; Pr(f(X) = a) = 1 - p_b.
+        Expected scores given that the feature is a or b; and p_a = Pr(f(X) = a) = 1 - p_b.
 
     Examples
     --------
@@ -46,16 +46,14 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
 def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
     """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
 
-    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, where the expected score
-    is sum_j v_j w_j + b, so that Q = sum_j v_j w_j sqrt(p / (1 - p)). k = 2 gives the paper's
-    (w_j + w_k) / sqrt(3).
+    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, and then the expected
+    score is sum_j v_j w_j + b, so Q = sum_j v_j w_j sqrt(p / (1 - p)). For k = 2 this is the
+    paper's (w_j + w_k) / sqrt(3).
 
     Parameters
     ----------
-    weights : array of shape (d,)
-        w.
-    values : array of shape (m, d)
-        One row per conjunction: +1 or -1 for a variable or its negation, 0 for others.
+    weights, values : arrays of shape (d,) and (m, d)
+        w; and one row per conjunction: +1 or -1 for a variable or its negation, 0 for others.
 
     Examples
     --------
@@ -85,15 +83,14 @@ def firm_empirical(
         (D1)_jj = 1 / (2 sqrt(n_j+ n_j-)),
         (D0)_jj = (n_j- - n_j+) / (2 n sqrt(n_j+ n_j-)).
 
-    The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced. Q
-    is 0 for a constant feature.
+    The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
 
     Parameters
     ----------
     weights, X : arrays of shape (d,) and (n, d)
-        w; entries -1 and +1, whose rows are the distribution.
+        w; and the rows of the distribution, with entries -1 and +1.
     sample_weight : array of shape (n,), optional
-        How often each row counts; once by default.
+        Weight of each row; 1 by default.
 
     Examples
     --------
@@ -124,14 +121,13 @@ def firm_conjunctions(
     Parameters
     ----------
     score, X, sample_weight : arrays of shape (n,), (n, d) and (n,)
-        Scores or labels; binary in any coding (0 and 1, -1 and +1), the rows are the distribution;
-        weights as for `firm_empirical`.
+        Scores or labels; the rows of the distribution, in any binary coding; optional weights.
 
     Returns
     -------
     ndarray of shape (d, d, 2, 2)
         ``Q[j, k, a, b]`` for x_j at its lower (a = 0) or higher (a = 1) value and x_k likewise.
-        ``Q[j, j, a, a]`` is the literal itself; conjunctions that always or never hold have 0.
+        ``Q[j, j, a, a]`` is the literal itself; Q = 0 if a conjunction always or never holds.
 
     Examples
     --------
@@ -160,8 +156,8 @@ def firm_conjunctions(
 def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """FIRM from a POIM: Q(z, j) = Q'(z, j) sqrt(p / (1 - p)), with p = Pr(X[j] = z) (Section 2.3).
 
-    The paper prints the factor inverted, but the identity in the sentence before,
-    Q' = sqrt(p_a / p_b) Q with p_b = p, gives this one. Q is 0 where z is impossible or certain.
+    The printed factor is inverted; this one follows from the paper's own identity
+    Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""All classes, or all outputs, of a model: a result for each, from one pass of predictions."""
+"""One result for each class or output of a model, from one pass of predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FirmByClass", "firm_by_class"]
 
 
 class FirmByClass(Mapping[Any, FirmResult]):
-    """Importances for the score of every class: a mapping from each class to its `FirmResult`.
+    """A mapping from each class to the `FirmResult` of its score.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class FirmByClass(Mapping[Any, FirmResult]):
 
     @property
     def importances(self) -> pd.DataFrame:
-        """One row per feature, one column per class; what matters most to any class first."""
+        """One row per feature, one column per class, sorted by the largest importance."""
         import pandas as pd
 
         [first, *_] = self._results.values()
@@ -58,7 +58,7 @@ class FirmByClass(Mapping[Any, FirmResult]):
         return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per class and feature, the class in its first column."""
+        """Return one row per class and feature, with the class in the first column."""
         import pandas as pd
 
         frames = [result.to_frame() for result in self.values()]
@@ -67,7 +67,7 @@ class FirmByClass(Mapping[Any, FirmResult]):
         return pd.concat(frames)
 
     def plot(self, *, n: int = 15, columns: int = 3) -> Figure:
-        """Draw a panel for each class with the n features that matter most to any class."""
+        """Draw one panel per class with the n features of the largest importances."""
         from firmlib.display import plot_by_class  # matplotlib is an extra
 
         return plot_by_class(self, n=n, columns=columns)
@@ -87,16 +87,11 @@ def firm_by_class(
     Parameters
     ----------
     estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
-        A classifier, a clusterer, or whatever has several outputs; or labels. See
-        `firmlib.scores.class_scores`.
+        A classifier, a clusterer, any model with several outputs, or labels; see
+        `firmlib.scores.class_scores`. Outputs have the keys 0, 1, ..., and a classifier with
+        several outputs has the keys (output, class).
     X, features, response_method, **options
         As for `firm`, except for `target`.
-
-    Returns
-    -------
-    FirmByClass
-        A mapping from each class to its result; of outputs, from 0, 1, ...; of a classifier with
-        several outputs, from (output, class).
 
     Examples
     --------
@@ -112,9 +107,9 @@ def firm_by_class(
     x1       0.9  1.0
     """
     if "target" in options:
-        raise ValueError(f"target={options['target']!r} is for one class; expected firm for it")
+        raise ValueError(f"target={options['target']!r} selects one class; use firm instead")
     if is_source(X):
-        raise ValueError("X comes in chunks; expected a table in memory, or firm for each target")
+        raise ValueError("X comes in chunks; pass a table in memory, or call firm for each target")
     table = Table.of(X)
     found = respond_all(estimator, table, response_method=response_method)
     return FirmByClass({each.target: firm(each, table, features, **options) for each in found})

@@ -1,4 +1,4 @@
-"""One feature under two models, in two samples, in two years: do its importances differ?"""
+"""Compare the importances of the same features for two models or two samples."""
 
 from __future__ import annotations
 
@@ -23,23 +23,18 @@ def compare(
     paired: bool | str = "auto",
     confidence_level: float = 0.95,
 ) -> pd.DataFrame:
-    """Compare the importances of the same features in two results.
+    """Return the differences, `result` minus `other`, between importances of shared features.
+
+    Each row has the difference with its standard error, interval and p-value.
 
     Parameters
     ----------
     result, other : FirmResult
-        Of two models on the same rows, or of two independent samples.
+        Results for two models on the same rows, or for two independent samples.
     paired : bool or "auto", default "auto"
         Whether the rows are the same, in the same order, with the same weights and groups. "auto"
-        finds out from the bins of the features that both have.
+        decides from the bins of the shared features.
     confidence_level : float, default 0.95
-        Of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        One row per feature that both have: the difference, first minus second, with its standard
-        error, interval and p-value.
 
     Examples
     --------
@@ -53,13 +48,13 @@ def compare(
 
     for name, each in (("result", result), ("other", other)):
         if not isinstance(each, FirmResult):
-            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult, as of firm")
+            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult")
     check_confidence_level(confidence_level)
     if paired not in (True, False, "auto"):
         raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
     names = [name for name in result.feature_names if name in other]
     if not names:
-        raise ValueError(f"other has the features {other.feature_names}, none of result's")
+        raise ValueError(f"other has the features {other.feature_names}; result has none of them")
     i, j = (np.array([each._place(name) for name in names]) for each in (result, other))
     if paired and result.n != other.n:
         if paired != "auto":

@@ -26,12 +26,12 @@ class ConditionalScore:
     Attributes
     ----------
     t : ndarray
-        Values of the feature: its levels, or a middle value of each bin. The last may be that of
-        missing values: nan, NaT or, of levels, None.
+        Levels of the feature, or a value in the middle of each bin. The last may stand for missing
+        values: nan, NaT or None.
     q, standard_error : ndarrays
-        E[s(X) | f(X) = t] and its error (0 for a population).
+        E[s(X) | f(X) = t] and its standard error (0 for a population).
     p, n : ndarrays
-        Pr(f(X) = t), which sums to 1, and the effective number of rows behind it.
+        Pr(f(X) = t) and the effective number of rows.
     kind : str
         "number", "date", "duration", "ordered" or "nominal".
 
@@ -66,7 +66,7 @@ class ConditionalScore:
 
 
 class Curves(Mapping[str, ConditionalScore]):
-    """q_f of each feature that has a curve, made when asked for."""
+    """q_f of each feature that has a curve, computed on access."""
 
     def __init__(self, sources: Mapping[str, Source], sample: bool) -> None:
         self._sources = {name: s for name, s in sources.items() if s.sums is not None}

@@ -31,9 +31,10 @@ __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_ga
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 DATA = Path(__file__).resolve().parents[1] / "data"  # of a checkout of the compendium
 _ROUNDS = 100  # in which sequences with a motif that must not occur are drawn again
-_OPERATORS: dict[type, Any] = {ast.BitXor: np.logical_xor}
-_OPERATORS |= dict.fromkeys((ast.BitAnd, ast.And), np.logical_and)
-_OPERATORS |= dict.fromkeys((ast.BitOr, ast.Or), np.logical_or)
+_OPERATORS: dict[type, Any] = {
+    ast.BitXor: np.logical_xor, ast.BitAnd: np.logical_and, ast.And: np.logical_and,
+    ast.BitOr: np.logical_or, ast.Or: np.logical_or,
+}  # fmt: skip
 _SYMBOLS = str.maketrans({"∨": "|", "∧": "&", "¬": "~", "⊕": "^", "!": "~"})
 
 
@@ -105,15 +106,8 @@ def two_gaussians(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
-    Parameters
-    ----------
-    n : int, default 400
-        Rows, half of them in each class.
-    shift : array of shape (d,), default (1.0, 2.0, 0.0)
-        Difference of the two means, which are symmetric about 0.
-    cov : array of shape (d, d), optional
-        Covariance within each class; the identity by default.
-    random_state : int or RandomState, optional
+    Each class has half of the `n` rows. The means, symmetric about 0, differ by `shift`; `cov`, by
+    default the identity, is the covariance within each class.
 
     Examples
     --------
@@ -147,21 +141,20 @@ def gattaca(
 
     Parameters
     ----------
-    n, length : int, default 5000 and 70
+    n, length : int
         Sequences, half of them in each class, -1 and +1; letters of each, A, C, G, T as 0 to 3. The
         paper does not give the length.
-    motif : str, default "GATTACA"
+    motif : str
         Planted in the positive class.
-    center, sd : float, default 35.0 and 7.0
+    center, sd : float
         Of the normal distribution whose rounded value is the motif's first position (from 0).
-    mutations : int, default 1
+    mutations : int
         Letters of each planted motif, at random places, that are replaced by a random letter.
-    unseen : bool, default False
+    unseen : bool
         If true, the new letter always differs from the old one, and no sequence contains the
         motif. If false, as in the paper, a quarter of the replaced letters do not change.
-    background : array of shape (4,), default (0.25, 0.25, 0.25, 0.25)
+    background : array of shape (4,)
         Probabilities of A, C, G, T outside the motif.
-    random_state : int or RandomState, optional
 
     Examples
     --------
@@ -171,10 +164,9 @@ def gattaca(
     >>> decode(X[y == 1, 35:42])
     ['GATTACA', 'GATTACA', 'GATTACA']
     """
-    try:
-        codes = encode([str(motif)])[0]
-    except ValueError:
-        raise ValueError(f"motif={motif!r} must be a string of A, C, G and T") from None
+    if not motif or set(motif) - set("ACGT"):
+        raise ValueError(f"motif={motif!r} must be a string of A, C, G and T")
+    codes = encode([motif])[0]
     k = len(codes)
     n, length = check_integer("n", n, 2), check_integer("length", length, k)
     mutations = check_integer("mutations", mutations, int(unseen), k)
@@ -188,13 +180,14 @@ def gattaca(
     X = np.empty((n, length), dtype=np.uint8)
     draw = np.arange(n)
     edges = (p.cumsum() / p.sum())[:-1]  # between letters; as rng.choice has them, but faster
+    places = np.diff(norm.cdf(np.arange(length - k + 2) - 0.5, center, max(sd, 1e-9)))
     for _ in range(_ROUNDS):
         u = rng.random_sample((len(draw), length))
         X[draw] = np.sum([u >= edge for edge in edges], axis=0, dtype=np.uint8)
         planted = draw[y[draw] == 1]
-        X[planted[:, None], _starts(rng, len(planted), center, sd, length - k) + np.arange(k)] = (
-            _mutated(rng, codes, len(planted), mutations, unseen)
-        )
+        copies = _mutated(rng, codes, len(planted), mutations, unseen)
+        start = rng.choice(len(places), size=len(planted), p=places / places.sum())
+        X[planted[:, None], start[:, None] + np.arange(k)] = copies
         windows = np.lib.stride_tricks.sliding_window_view(X[draw], k, axis=1)
         draw = draw[(windows == codes).all(axis=2).any(axis=1)] if unseen else draw[:0]
         if not len(draw):
@@ -203,13 +196,6 @@ def gattaca(
         f"motif={motif!r} occurs by chance too often for unseen=True: {len(draw)} of {n} sequences "
         f"of length={length} still contain it after {_ROUNDS} draws"
     )
-
-
-def _starts(rng: np.random.RandomState, n: int, center: float, sd: float, last: int) -> np.ndarray:
-    """Rounded normal positions from 0 to `last`, as a column."""
-    edges = np.arange(last + 2) - 0.5
-    p = np.diff(norm.cdf(edges, center, max(sd, 1e-9)))  # an sd of 0 means one position
-    return rng.choice(last + 1, size=n, p=p / p.sum())[:, None]
 
 
 def _mutated(
@@ -264,17 +250,14 @@ class _File(NamedTuple):
         return text
 
 
-SPLICE = {
-    site: _File(f"splice_{site}.tsv.gz", sha256)
-    for site, sha256 in {
-        "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-        "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-        "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-    }.items()
+_SHA256 = {
+    "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+    "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+    "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
+    "flights": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
 }
-FLIGHTS = _File(
-    "flights.csv.gz", "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead"
-)
+FLIGHTS = _File("flights.csv.gz", _SHA256.pop("flights"))
+SPLICE = {site: _File(f"splice_{site}.tsv.gz", sha256) for site, sha256 in _SHA256.items()}
 
 
 def splice(
@@ -315,11 +298,6 @@ def splice(
 
 def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
     """Flights from New York in 2013 with their weather: a typical table (data/README.md).
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the file is; by default data/ of the repository.
 
     Returns
     -------

@@ -1,15 +1,14 @@
 """Pictures: importances as bars, q_f as a curve, interactions as a heat map."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from firmlib import _drawing as drawing
-from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, legend, shortened
+from firmlib._drawing import BLUE, GREEN, GREY, LEGEND, ORANGE, PURPLE, RED, SKY, wrapped
 from firmlib.curves import ConditionalScore
 from firmlib.measure import conditional_expected_score, firm
 from firmlib.result import FirmResult
@@ -18,6 +17,7 @@ from firmlib.tables.checks import check_integer, check_option
 # isort: split
 # After firmlib._drawing, which says how to get matplotlib.
 import matplotlib.pyplot as plt
+from matplotlib import dates as mdates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -26,37 +26,32 @@ from matplotlib.patheffects import withStroke
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 __all__ = [
-    "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY",
-    "ConditionalScoreDisplay", "FirmDisplay", "plot_by_class", "plot_curves", "plot_interactions",
+    "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY", "ConditionalScoreDisplay",
+    "FirmDisplay", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
-_DIRECTIONS = {1: ("score rises with the feature", BLUE), -1: ("score falls with it", ORANGE)}
-_NO_DIRECTION = ("no direction, such as a category", GREY)
+_COLORS = {
+    "score rises with the feature": BLUE,
+    "score falls with it": ORANGE,
+    "no direction, such as a category": GREY,
+}
 _SCORES = {"decision_function": "decision value", "predict": "prediction"}
 _SCORES |= {"predict_proba": "probability", "callable": "score", "values": "score"}
-_LONG, _USUAL = 40, 26  # letters of a name beside bars, and around small panels
 
 
-def _inches(lines: Iterable[str]) -> float:
-    """Return about how wide the longest line is."""
-    return 0.56 * plt.rcParams["font.size"] / 72 * max(map(len, lines))
+def _size(labels: list[str]) -> tuple[float, int]:
+    """Return about how wide labels are, in inches, and their largest number of lines."""
+    letters = max(len(line) for label in labels for line in label.split("\n"))
+    lines = max(label.count("\n") + 1 for label in labels)
+    return 0.56 * plt.rcParams["font.size"] / 72 * letters, lines
 
 
-def _labels(names: list[str], letters: int) -> list[str]:
-    """Return names of at most this length; a longer rule gets a line for each condition."""
-    whole, short = shortened(names), shortened(names, letters)
-    rules = [name.replace(" ∧ ", "\n∧ ") for name in whole]
-    return [r if "\n" in r and w != s else s for r, w, s in zip(rules, whole, short, strict=True)]
-
-
-def _panels(number: int, columns: int, width: float, height: float, **options: Any) -> Any:
+def _panels(number: int, columns: int, width: float, height: float) -> Any:
     """Return a figure with panels of this size, at most so many in a row, and its axes."""
     columns = min(check_integer("columns", columns, 1), number)
     rows = -(-number // columns)
-    options |= {"figsize": (0.5 + width * columns, 0.6 + height * rows), "layout": "constrained"}
-    figure, axes = plt.subplots(rows, columns, squeeze=False, sharey=True, **options)
-    for ax in axes.flat[number - columns : number]:
-        ax.tick_params(labelbottom=True)
+    options: Any = {"figsize": (0.5 + width * columns, 0.6 + height * rows), "sharey": True}
+    figure, axes = plt.subplots(rows, columns, squeeze=False, layout="constrained", **options)
     for ax in axes.flat[number:]:
         ax.remove()
     return figure, axes.flat[:number]
@@ -66,24 +61,23 @@ def _score_name(result: FirmResult) -> str:
     """Return what the score is in words, such as "probability of class 1"."""
     name = _SCORES.get(result.response) or result.response
     kind = "" if result.response == "predict" else "class "
-    return name if result.target is None else shortened([f"{name} of {kind}{result.target}"])[0]
+    return name if result.target is None else wrapped(f"{name} of {kind}{result.target}")
 
 
 def _label_importances(result: FirmResult, drawn: int, score: str) -> str:
     """Return the label of an axis, which also says how many features are not drawn."""
     lines = ["importance $Q_f$" + f" ({score})" * (score != "score")]
-    lines += shortened([f"given {', '.join(result.given)}"]) * bool(result.given)
-    hidden = len(result.feature_names) - drawn
-    lines += [f"({hidden} less important features not shown)"] * bool(hidden)
-    return "\n".join(fill(line, 48) for line in lines)
+    if result.given:
+        lines.append(wrapped(f"given {', '.join(result.given)}"))
+    if hidden := len(result.feature_names) - drawn:
+        lines.append(f"({hidden} less important feature{'s' * (hidden > 1)} not shown)")
+    return "\n".join(lines)
 
 
 @dataclass
 class FirmDisplay:
     """Importances as horizontal bars with their confidence intervals, the largest on top.
 
-    Examples
-    --------
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
     >>> firmlib.FirmDisplay.from_result(result).plot().ax_.get_xlabel()
@@ -108,47 +102,49 @@ class FirmDisplay:
         The colour of a bar shows the direction. With `ranks`, a bracket beside each bar shows the
         ranks that the data allow.
         """
-        result, figure = self.result, None
+        result, own = self.result, ax is None
         order = np.argsort(-result.importances, kind="stable")[: check_integer("n", n, 1)]
         names = [result.feature_names[i] for i in order]
         if ax is None:
-            labels = _labels(names, _LONG)
-            width = 3.8 + max(_inches("\n".join(labels).split("\n")), 1) + 1.6 * ranks
-            lines = 0.7 * max(label.count("\n") + 1 for label in labels)
-            size = (width, 1.4 + 0.25 * len(names) * max(lines, 1))
-            figure, ax = plt.subplots(figsize=size, layout="constrained")
-        marks = _draw_bars(ax, result, names, _LONG if figure else _USUAL)
+            width, lines = _size([wrapped(name) for name in names])
+            height = 1.4 + 0.25 * len(names) * max(0.75 * lines, 1)
+            size = (3.8 + max(width, 1) + 1.6 * ranks, height)
+            ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+        marks = _draw_bars(ax, result, names)
         ax.set_xlabel(_label_importances(result, len(names), _score_name(result)))
         if ranks:
             marks |= _draw_ranks(ax, result.ranks(result.confidence_level).loc[names])
-        if figure:
-            legend(figure, marks, loc="outside upper left", ncols=2)
+        if own:
+            ax.figure.legend(
+                [*marks.values()], [*marks], loc="outside upper left", ncols=2, **LEGEND
+            )
         else:
-            legend(ax, marks, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+            place: Any = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+            ax.legend([*marks.values()], [*marks], **place, **LEGEND)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int) -> dict[str, Any]:
+def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40) -> dict[str, Any]:
     """Draw the importances of some features from top to bottom; return what the legend shows."""
-    places = {name: i for i, name in enumerate(result.feature_names)}
-    which = [places[name] for name in names]
+    which = [result.feature_names.index(name) for name in names]
     Q, low, high = (a[which] for a in (result.importances, result.ci_low, result.ci_high))
-    shown = [_DIRECTIONS.get(d, _NO_DIRECTION) for d in result.direction[which]]
     y = np.arange(len(names))[::-1]
-    ax.barh(y, np.nan_to_num(Q), color=[color for _, color in shown], height=0.7)
+    marks: dict[str, Any] = {}
+    ways = [result.direction == 1, result.direction == -1, np.isnan(result.direction)]
+    for (text, color), way in zip(_COLORS.items(), ways, strict=True):
+        if (some := way[which] & (Q > 0)).any():
+            ax.barh(y[some], Q[some], color=color, height=0.7)
+            marks[text] = Patch(color=color)
     for i in np.flatnonzero(np.isnan(Q)):
         ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
-    seen = {mark for mark, q in zip(shown, Q, strict=True) if q > 0}
-    kinds = [mark for mark in (*_DIRECTIONS.values(), _NO_DIRECTION) if mark in seen]
-    marks: dict[str, Any] = {text: Patch(color=color) for text, color in kinds}
     if (some := high > low).any():
         # With an edge in the colour of the background, lines are seen on bars and beside them.
         edge = [withStroke(linewidth=2.6, foreground=ax.get_facecolor())]
         line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
         ax.hlines(y[some], low[some], high[some], **line)
         marks[f"{100 * result.confidence_level:g} % confidence interval"] = Line2D([], [], **line)
-    ax.set_yticks(y, _labels(names, letters))
+    ax.set_yticks(y, [wrapped(name, letters) for name in names])
     ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
     return marks
@@ -158,45 +154,40 @@ def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
     """Draw beside bars the ranks, and brackets from the best to the worst rank."""
     beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
     rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
-    style: Any = {"color": RED, "markersize": 3.5, "linewidth": 1.2}
-    y, ends = np.arange(len(rank))[::-1], [rank - best, worst - rank]
-    beside.errorbar(rank, y, xerr=ends, fmt="o", capsize=3, **style)
+    style: Any = {"color": RED, "marker": "o", "markersize": 3.5}
+    y = np.arange(len(rank))[::-1]
+    beside.errorbar(rank, y, xerr=[rank - best, worst - rank], capsize=3, ls="", **style)
     beside.tick_params(axis="y", labelleft=False, length=0)
     beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
     beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
     beside.set_xlabel("rank")
-    return {"rank, and the ranks the data allow": Line2D([], [], marker="o", **style)}
+    return {"rank, and the ranks the data allow": Line2D([], [], **style)}
 
 
 def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
-    """Draw the features that are most important to any class as bars, one panel per class.
+    """Draw the `n` features that are most important to any class as bars, one panel per class.
 
-    Parameters
-    ----------
-    results : mapping of class to FirmResult, from `firm_by_class`
-    n, columns : int, default 15 and 3
-        How many features, and panels in a row.
+    `results` come from `firm_by_class`; at most `columns` panels stand in a row.
 
-    Examples
-    --------
     >>> import firmlib
     >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> [ax.get_title() for ax in firmlib.plot_by_class(results).axes]
     ['a', 'b', 'c']
     """
     names = list(results.importances.index[: check_integer("n", n, 1)])
-    height = 0.6 + 0.22 * len(names)
-    figure, axes = _panels(len(results), columns, 2.0, height, sharex=True)
-    room = _inches("\n".join(_labels(names, _USUAL)).split("\n"))
-    figure.set_figwidth(figure.get_figwidth() + room)
+    width, lines = _size([wrapped(name, 26) for name in names])
+    height = 0.6 + 0.22 * len(names) * max(0.75 * lines, 1)
+    figure, axes = _panels(len(results), columns, 2.0, height)
+    figure.set_figwidth(figure.get_figwidth() + width)
     marks = {}
-    for ax, title, result in zip(axes, shortened(results), results.values(), strict=True):
-        marks |= _draw_bars(ax, result, names, _USUAL)
-        ax.set_title(title, fontsize="medium")
-    axes[0].autoscale(axis="x")  # over all panels, which share it
+    largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
+    for ax, (title, result) in zip(axes, results.items(), strict=True):
+        marks |= _draw_bars(ax, result, names, 26)
+        ax.set_title(wrapped(title, 22), fontsize="medium")
+        ax.set_xlim(0, 1.05 * largest)
     score = _SCORES.get(result.response) or result.response
     figure.supxlabel(_label_importances(result, len(names), score), size="medium")
-    legend(figure, marks, loc="outside upper left", ncols=2)
+    figure.legend([*marks.values()], [*marks], loc="outside upper left", ncols=2, **LEGEND)
     return figure
 
 
@@ -204,8 +195,6 @@ def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
 class ConditionalScoreDisplay:
     """The curve q_f with its error, the importance Q_f as a band, and where the rows are.
 
-    Examples
-    --------
     >>> import firmlib
     >>> die = np.arange(1, 7).reshape(-1, 1)
     >>> square = firmlib.conditional_expected_score(lambda X: X[:, 0] ** 2, die, 0)
@@ -221,14 +210,14 @@ class ConditionalScoreDisplay:
     def from_result(cls, result: FirmResult, name: str) -> Self:
         """Display the curve of the feature `name` of a `result`."""
         check_option("name", name, result.curves)
-        return cls(result.curves[name], shortened([name])[0], _score_name(result))
+        return cls(result.curves[name], wrapped(name), _score_name(result))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
         """Display `conditional_expected_score` of `estimator`, `X`, `feature` and `options`."""
         name = f"x{feature}" if isinstance(feature, int) else getattr(feature, "__name__", feature)
         curve = conditional_expected_score(estimator, X, feature, **options)
-        return cls(curve, *shortened([name])) if isinstance(name, str) else cls(curve)
+        return cls(curve, wrapped(name)) if isinstance(name, str) else cls(curve)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`, by default into a new figure with a legend.
@@ -245,11 +234,15 @@ class ConditionalScoreDisplay:
         ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=ORANGE, linewidth=1)
         if curve.kind == "date":
-            drawing.show_dates(ax)
-        points, levels = drawing.points(curve)
-        if len(points):
-            drawing.draw_points(ax, points, levels)
-        drawing.draw_missing(ax, points["x"].to_numpy(), curve, levels)
+            dates = mdates.AutoDateLocator(minticks=2, maxticks=5)
+            ax.xaxis.set_major_locator(dates)
+            ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(dates))
+        self.points_, levels = drawing.points(curve)
+        drawing.draw_points(ax, self.points_, levels)
+        drawing.draw_missing(ax, self.points_["x"].to_numpy(), curve)
+        data = ax.dataLim
+        ax.update_datalim([(data.x0, data.y0 - 0.3 * data.height)])  # room for the shares of rows
+        ax.autoscale_view()
         ax.set_xlabel(self.name + (" (hours)" if curve.kind == "duration" else ""))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
         if own:
@@ -261,18 +254,10 @@ class ConditionalScoreDisplay:
 def plot_curves(
     result: FirmResult, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
 ) -> Figure:
-    """Draw q_f of the most important features side by side, on one scale of scores.
+    """Draw q_f of the `n` most important features side by side, on one scale of scores.
 
-    Parameters
-    ----------
-    result : FirmResult
-    n, columns : int, default 12 and 3
-        How many features, and panels in a row.
-    features : sequence of names, default None
-        Draw these features instead, in this order.
+    `features` names other features to draw; at most `columns` panels stand in a row.
 
-    Examples
-    --------
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
     >>> len(firmlib.plot_curves(result).axes)
@@ -287,14 +272,13 @@ def plot_curves(
         raise ValueError("result has no curve to draw; groups of columns have none")
     figure, axes = _panels(len(names), columns, 2.1, 2.0)
     seen = []
-    for ax, name, label in zip(axes, names, shortened(names, 2 * _USUAL), strict=True):
+    for ax, name in zip(axes, names, strict=True):
         curve = result.curves[name]
-        ConditionalScoreDisplay(curve, fill(label, _USUAL)).plot(ax).ax_.set_ylabel("")
-        points, _ = drawing.points(curve)
-        error = points["error"].clip(upper=2 * points["error"].median())
-        seen += [*(points["q"] - error), *(points["q"] + error), *curve.q[pd.isna(curve.t)]]
-    room = 0.05 * np.ptp(seen) or 1.0  # an unusually wide interval may leave the panel
-    axes[0].set_ylim(min(seen) - 5 * room, max(seen) + room)
+        drawn = ConditionalScoreDisplay(curve, wrapped(name, 26)).plot(ax)
+        ax.set_ylabel("")
+        seen += [*drawn.points_["q"], *curve.q[pd.isna(curve.t)]]
+    room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
+    axes[0].set_ylim(min(seen) - 3 * room, max(seen) + room)
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
     drawing.curve_legend(figure)
     return figure
@@ -303,15 +287,8 @@ def plot_curves(
 def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     """Draw the interaction of each pair as a heat map, with a ring where it is significant.
 
-    Parameters
-    ----------
-    result : FirmResult
-        From ``firm(score, X, Pairs("interaction"))``.
-    ax : matplotlib Axes, default None
-        Where to draw; by default in a new figure.
+    `result` comes from ``firm(score, X, Pairs("interaction"))``.
 
-    Examples
-    --------
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> pairs = firmlib.features.Pairs("interaction")
@@ -325,11 +302,11 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("result must come from Pairs('interaction'), with names such as 'a × b'")
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
-    labels = [fill(name, 32) for name in shortened(names)]
+    labels = [wrapped(name, 32) for name in names]
     if ax is None:
-        side = min(max(0.32 * len(names), 3), 9)
-        text = _inches(line for label in labels for line in label.split("\n"))
-        ax = plt.figure(figsize=(side + text, side + text + 1), layout="constrained").add_subplot()
+        width, lines = _size(labels)
+        side = max(0.2 * lines * len(names), 3) + width
+        ax = plt.figure(figsize=(side, side + 1), layout="constrained").add_subplot()
     j, k = np.sort([[names.index(name) for name in pair] for pair in pairs], axis=1).T
     table = np.full((len(names), len(names)), np.nan)
     table[j, k] = result.importances

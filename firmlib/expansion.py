@@ -70,17 +70,20 @@ class KernelExpansion:
                 f"estimator={kind}(kernel={kernel!r}) is not a fitted kernel model with one of the "
                 f"kernels {sorted(_KERNELS)}"
             )
-        dual_coef = _dense(estimator.dual_coef_)
+        centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
+        dual_coef, centers = (
+            a.toarray() if sparse.issparse(a) else np.asarray(a)
+            for a in (estimator.dual_coef_, centers)
+        )
         if dual_coef.ndim == 2 and min(dual_coef.shape) > 1:
             raise ValueError(
                 f"estimator={kind} has several outputs, dual_coef_ of shape {dual_coef.shape}; "
                 "expected one (two classes or a single regression target)"
             )
-        centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
         return cls(
             dual_coef=dual_coef.ravel(),
-            centers=_dense(centers),
+            centers=centers,
             kernel=_KERNELS[kernel],
             scale=float(1 / centers.shape[1] if scale is None else scale),
             coef0=float(estimator.coef0),
@@ -101,15 +104,14 @@ class KernelExpansion:
     def gradient(self, X: ArrayLike) -> np.ndarray:
         """ds/dx at every row of `X`, shape (n, d)."""
         X = check_array("X", X, 2, (None, self.centers.shape[1]))
+        if self.kernel == "linear":
+            return np.tile(self.dual_coef @ self.centers, (len(X), 1))
         if self.kernel == "rbf":  # dk/dx = 2 scale (x_i - x) k
             A = self._kernel(X) * self.dual_coef
             return 2 * self.scale * (A @ self.centers - A.sum(axis=1, keepdims=True) * X)
-        if self.kernel == "linear":
-            return np.tile(self.dual_coef @ self.centers, (len(X), 1))
         # dk/dx = degree scale (scale x_i'x + coef0)^(degree - 1) x_i
         inner = self.scale * linear_kernel(X, self.centers) + self.coef0
-        A = self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef
-        return A @ self.centers
+        return self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef @ self.centers
 
     def unfold(self) -> tuple[np.ndarray, np.ndarray]:
         """Explicit weights w = sum_i alpha_i Phi(x_i) of a linear or polynomial kernel (Section 1).
@@ -153,23 +155,15 @@ class KernelExpansion:
         if self.kernel == "rbf":
             return rbf_kernel(X, self.centers, gamma=self.scale)
         inner = linear_kernel(X, self.centers)
-        poly = self.kernel == "poly"
-        return (self.scale * inner + self.coef0) ** self.degree if poly else inner
-
-
-def _dense(array: Any) -> np.ndarray:
-    return array.toarray() if sparse.issparse(array) else np.asarray(array)
+        linear = self.kernel == "linear"
+        return inner if linear else (self.scale * inner + self.coef0) ** self.degree
 
 
 def gradient(score: Any, X: ArrayLike) -> np.ndarray:
-    """Exact gradient of a linear, polynomial-kernel or Gaussian-kernel model, shape (n, d).
+    """Exact gradient at every row of `X`, shape (n, d).
 
-    Parameters
-    ----------
-    score : KernelExpansion or fitted scikit-learn estimator
-        An SVM or kernel ridge with a linear, polynomial or Gaussian kernel, or any estimator
-        whose score is ``X @ coef_ + intercept_``.
-    X : array of shape (n, d)
+    `score` is a `KernelExpansion`, a fitted SVM or kernel ridge with a linear, polynomial or
+    Gaussian kernel, or any estimator whose score is ``X @ coef_ + intercept_``.
 
     Examples
     --------

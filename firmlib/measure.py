@@ -59,61 +59,54 @@ def firm(
 ) -> FirmResult:
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
 
-    How far, in units of the score, does the expected score move with the feature? Nothing is
-    refitted or permuted: one pass of predictions serves all features, and a feature that is
-    correlated with those the model uses shares their effect.
+    Q_f is the standard deviation, in units of the score, of the expected score given the feature.
+    One pass of predictions is enough for all features. A feature that is correlated with features
+    the model uses shares their effect.
 
     Parameters
     ----------
     score : fitted estimator, callable X -> (n,), array of shape (n,), or torch module
-        The score s; see `firmlib.scores.as_score`. Labels count as scores.
+        The score s, or labels; see `firmlib.scores.as_score`.
     X : array, sparse matrix or data frame of shape (n, d)
-        Rows from the distribution of the inputs: numbers, categories, dates. The model gets them as
-        they are. A dask collection, a polars LazyFrame, a `pyarrow.dataset` or a path of Parquet
-        files is read in one pass, by `StreamingFirm`.
+        Rows from the distribution of the inputs: numbers, categories, dates. A dask collection, a
+        polars LazyFrame, a `pyarrow.dataset` or a path to Parquet files is read in one pass, by
+        `StreamingFirm`.
     features : columns, callables, dict or table, default None
-        Names or positions of columns; callables X -> (n,), such as those of `firmlib.features`; a
-        dict that names features, in which a list of columns is a group with the importance sd of
-        E[s | all of them]; ready values as a table (n, m) or as arrays in a dict. `features.Pairs`
-        stands for all pairs, `features.exclude` for all other columns. None means all columns.
+        Names or positions of columns; callables X -> (n,), such as those in `firmlib.features`; a
+        table (n, m) of values; or a dict from names to any of these, in which a list of columns is
+        a group. `features.Pairs` selects pairs, `features.exclude` all other columns, None all.
     sample_weight : array of shape (n,) or column, default None
-        Survey weights: how much of the population a row stands for. Their scale does not matter.
-        For counts, repeat the rows with `numpy.repeat`.
+        Survey weights, whose scale does not matter. For counts, use `numpy.repeat` on the rows.
     groups : array of shape (n,) or column, default None
-        The unit (patient, day, gene) of each row. Errors then count units, and pairs of rows of one
-        unit are not used.
+        The unit (patient, day, gene) of each row. Errors treat units, not rows, as independent.
     given : column or list of columns, default None
-        What is known already. Importances then say what a feature adds: how much the expected score
-        still varies with f (as a standard deviation) once these columns are known,
-        sqrt(E Var(E[s | f, g] | g)). It is learnt by cross-fitting; there are no curves.
+        Known columns g. The importance is then sqrt(E Var(E[s | f, g] | g)), estimated by
+        cross-fitting: how much the expected score still varies with f once g is known. There are
+        no curves.
     categorical : list of columns, default None
-        Columns whose numbers are names of nominal levels. Words and categories are levels anyway.
+        Columns of numbers to treat as nominal. Text and categories always are.
     missing : {"level", "drop", "raise"}, default "level"
-        Missing values of a feature are a level of their own; or each feature uses the rows that
-        have it; or they raise an error. Missing scores and infinite values always raise an error.
+        Missing values of a feature form a level of their own, are dropped for this feature, or
+        raise an error. Missing scores and infinite values always raise an error.
     rows : {"sample", "population"}, default "sample"
-        A sample stands for a larger population: the noise of the conditional means is subtracted
-        (by a U-statistic). As a "population" the rows *are* the distribution, such as a truth
-        table: every value is a bin, and weights are probabilities up to scale.
+        For a sample, a U-statistic removes the bias due to noise in the conditional means. A
+        "population", such as a truth table, *is* the distribution: every value is a bin, and
+        weights are probabilities up to scale.
     method : {"auto", "slope"}, default "auto"
-        "auto" takes the mean score of each level or, of numbers with many values, in nested bins
-        by rank, about sqrt(n) and finer ones in so far as they stand out. "slope" is the paper's
-        linear regression, |slope| sd(f): the linear part of Q_f, in rows where f is known.
+        "auto" uses the mean score of each level or, for numbers with many values, of about sqrt(n)
+        bins by rank, refined where finer bins differ significantly. "slope" is the paper's linear
+        regression, |slope| sd(f), over the rows where f is known.
     n_bins : int or "auto", default "auto"
-        This many bins of equal rank, and no finer ones.
+        A fixed number of bins of equal rank.
     response_method, target : default "auto", None
-        What an estimator is asked, for which class or output; see `firmlib.scores.as_score`.
+        Method of the estimator, and its class or output; see `firmlib.scores.as_score`.
     feature_names : sequence of str, default None
-        Names to use instead; pairs keep theirs.
+        Other names for the features, except for pairs.
     confidence_level : float, default 0.95
-
-    Returns
-    -------
-    FirmResult
 
     Examples
     --------
-    The model uses only x0; x1 is its noisy copy and x2 has nothing to do with it.
+    The model uses only x0; x1 is a noisy copy of x0, and x2 is independent of it.
 
     >>> import firmlib
     >>> rng = np.random.default_rng(3)
@@ -127,7 +120,7 @@ def firm(
     x1          1.5         1.6      1.7     0.0
     x2          0.0         0.0      0.2     0.9
 
-    The rows of a truth table are the distribution, not a sample of it.
+    The rows of a truth table are the distribution, not a sample.
 
     >>> table = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
     >>> labels = [-1, 1, 1, 1]  # x0 or x1
@@ -136,7 +129,7 @@ def firm(
     """
     check_options(method, rows, missing, n_bins, confidence_level)
     if is_source(X):
-        from firmlib.streaming import StreamingFirm  # which rests on this module
+        from firmlib.streaming import StreamingFirm  # imports this module
 
         if given is not None or isinstance(features, Pairs):
             raise ValueError("given and Pairs need all rows in memory, but X comes in chunks")
@@ -177,7 +170,7 @@ def firm(
 def check_options(
     method: str, rows: str, missing: str, n_bins: int | str, confidence_level: float
 ) -> None:
-    """Raise unless the options that `firm` and `StreamingFirm` share are known."""
+    """Check the options that `firm` and `StreamingFirm` share."""
     check_option("method", method, METHODS)
     check_option("rows", rows, ROWS)
     check_option("missing", missing, MISSING)
@@ -224,7 +217,7 @@ def _of_pairs(
 ) -> FirmResult:
     """Return the importances of all pairs of columns or features."""
     if known or feature_names is not None:
-        raise ValueError("given and feature_names are not for pairs; expected neither")
+        raise ValueError("given and feature_names cannot be combined with Pairs; omit them")
     estimate, names, unexplained = joint.pairs(pairs, table, sample)
     sources = [Source("pair", mark=float(sample.n))] * len(names)
     return result_of(
@@ -233,16 +226,16 @@ def _of_pairs(
 
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
-    """Return the names of the columns that are given, one or more, all different."""
+    """Return the names of the given columns."""
     some = [given] if is_place(given) else given
     if not isinstance(some, Sequence | np.ndarray) or any(map(callable, some)):
         raise ValueError(
-            f"given={given!r} must be columns of X by name or position; add a column to X for a "
-            "function of others"
+            f"given={given!r} must be names or positions of columns of X; to use a function of "
+            "columns, add it to X as a column"
         )
     names = [table.names[table.place(j)] for j in some]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"given={given!r} must be one or more columns of X, each once")
+        raise ValueError(f"given={given!r} must name one or more columns of X, each only once")
     return tuple(names)
 
 
@@ -256,10 +249,8 @@ def conditional_expected_score(
 
     Parameters
     ----------
-    score, X
-        As for `firm`.
     feature : column, callable, or array of shape (n,)
-    **options
+    score, X, **options
         As for `firm`.
 
     Examples

@@ -11,7 +11,7 @@ from firmlib.tables.checks import check_array, check_covariance, check_integer, 
 
 __all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "shrinkage_intensity"]
 
-# Shares of the largest possible variance, and of its own, below which a variance counts as 0.
+# A variance counts as 0 below these shares of the largest possible and of the original variance.
 _ROUNDING, _KNOWN = 1e-14, 1e-10
 
 
@@ -24,16 +24,14 @@ def firm_linear(
 ) -> np.ndarray:
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
 
-    Given some inputs X_G, the others are normal with the covariance
-    Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :]. With this in place of Sigma, Q is what a feature
-    adds to X_G. Q is signed, and 0 for a feature that is constant, or known given X_G.
+    Q is signed, and 0 for a constant feature. With known inputs X_G, Sigma is replaced by the
+    conditional covariance Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :], and Q is what a feature
+    adds to X_G.
 
     Parameters
     ----------
-    weights : array of shape (d,)
-        w.
-    cov : array of shape (d, d)
-        Sigma; D holds the roots of its diagonal. The mean does not matter.
+    weights, cov : arrays of shape (d,) and (d, d)
+        w and Sigma; D is the diagonal matrix of the standard deviations.
     directions : array of shape (m, d), optional
         Features a'x, one a per row: Q_a = a'Sigma w / sqrt(a'Sigma a). By default the d inputs.
     given : sequence of int, optional
@@ -72,17 +70,15 @@ def firm_taylor(
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
     Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
-    the tangent plane. It is exact for linear s, and can be far off otherwise; see `firm_rbf`.
+    the tangent plane. It is exact for linear s and can be very inaccurate otherwise.
 
     Parameters
     ----------
     gradient : array of shape (d,), or callable (1, d) -> (1, d)
         ds/dx at the mean, or a function such as `KernelExpansion.gradient`.
-    cov : array of shape (d, d)
-        Sigma.
     mean : array of shape (d,), optional
         Where a callable is evaluated; zero by default, as in the paper.
-    directions : array of shape (m, d), optional
+    cov, directions
         As for `firm_linear`.
 
     Examples
@@ -96,7 +92,7 @@ def firm_taylor(
         mean = np.zeros(len(cov)) if mean is None else check_array("mean", mean, 1, (len(cov),))
         gradient = np.ravel(gradient(mean[None, :]))
     elif mean is not None:
-        raise ValueError("mean is for a callable gradient; an array belongs to one point already")
+        raise ValueError("mean requires a callable gradient; an array holds for one point only")
     gradient = check_array("gradient", gradient, 1, (len(cov),))
     return firm_linear(gradient, cov, directions=directions)
 
@@ -129,14 +125,14 @@ def firm_rbf(
     ----------
     expansion : KernelExpansion
         With kernel "rbf"; for a fitted SVM, `KernelExpansion.from_estimator(svm)`.
-    mean, cov : arrays of shape (d,) and (d, d)
-        Of the inputs.
-    directions : array of shape (m, d), optional
+    mean : array of shape (d,)
+        mu.
+    cov, directions
         As for `firm_linear`.
 
     Examples
     --------
-    A bump in the middle has no slope, and no gradient at 0:
+    A symmetric bump has slope 0 and gradient 0 at its centre:
 
     >>> from firmlib.expansion import KernelExpansion
     >>> from firmlib.normal import firm_rbf
@@ -213,8 +209,7 @@ def shrinkage_intensity(X: ArrayLike) -> float:
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        A sample of at least 3 rows.
+    X : array of shape (n, d), with at least 3 rows
 
     Examples
     --------

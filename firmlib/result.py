@@ -1,4 +1,4 @@
-"""What comes out: Q_f of every feature with its interval, and how it is compared."""
+"""The result of `firm`: importances with intervals, tests, comparisons and ranks."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ def _of_estimate(name: str) -> Any:
 class FirmResult:
     """Importances of several features for one score.
 
-    ``len(result)`` is the number of features, ``result["age"]`` the row of one of them in
-    `to_frame`, and a loop runs over their names. A result keeps no rows and can be pickled.
+    ``result["age"]`` is one row of `to_frame`; iteration is over the names of the features. A
+    result contains no data rows and can be pickled.
 
     Attributes
     ----------
     importances, standard_error, ci_low, ci_high : ndarrays of shape (m,)
-        Q_f, a standard deviation and so never negative, its standard error and its interval.
+        Q_f, which is never negative, with its standard error and interval.
     pvalues : ndarray of shape (m,)
-        Of the test that Q_f = 0; nan for a population.
+        p-values of Q_f = 0; nan for a population.
     direction, signed : ndarrays of shape (m,)
-        1 or -1 as the score rises or falls with the rank of the feature on the whole, nan if Q_f is
-        0 or there is no order; and Q_f with that sign, as in eq. (10).
+        1 if the score rises on average with the rank of the feature, -1 if it falls, nan if Q_f is
+        0 or the levels are nominal; and Q_f with that sign, as in eq. (10).
     variance, standardized : ndarrays of shape (m,)
-        The estimate of Q_f^2, which noise can make negative; Q_f / sd(s), the root of the
-        correlation ratio, and for independent inputs of the first-order Sobol index.
+        The estimate of Q_f^2, which noise can make negative; and Q_f / sd(s), whose square is the
+        correlation ratio and, for independent inputs, the first-order Sobol index.
     heavy_tails : ndarray of bool, shape (m,)
-        Where few rows decide how large the error is: do not trust it, nor the interval.
+        True where a few rows dominate the error, so that it and the interval are unreliable.
     feature_names, kinds : tuples of str
         Kinds: "number", "date", "duration", "ordered", "nominal", "group" or "pair".
     missing : ndarray of shape (m,)
-        Share of the rows in which each is missing; nan for groups and pairs.
+        Share of missing values; nan for groups and pairs.
     curves : mapping of str to ConditionalScore
         q_f of each feature except groups and pairs.
     n, rows, response, target, given, confidence_level
-        Rows with a weight; "sample" or "population"; what the score is, of which class; columns
-        that were known already; the level of the intervals.
+        Rows with a positive weight; "sample" or "population"; method and class of the score; known
+        columns; level of the intervals.
     unexplained : Unexplained or None
-        Of ``Pairs("interaction")``: the share of Var(s) in no sum of single columns.
+        For ``Pairs("interaction")``: the share of Var(s) that no sum of single columns explains.
 
     Examples
     --------
@@ -161,10 +161,7 @@ class FirmResult:
         return replace(self, estimate=estimate, total=replace(self.total, V=np.ones(1)))
 
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
-        """Return a table with one row per feature, the most important first.
-
-        `ranks` adds the columns of `ranks`, which compares all pairs of features.
-        """
+        """Return one row per feature, the most important first; `ranks` adds those of `ranks`."""
         table = self._frame(self._order)
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 
@@ -194,7 +191,7 @@ class FirmResult:
     def intervals(
         self, confidence_level: float = 0.95, *, simultaneous: bool = False
     ) -> pd.DataFrame:
-        """Return intervals at any level; `simultaneous`: all hold together (Bonferroni)."""
+        """Return intervals at any level; `simultaneous` applies Bonferroni's correction."""
         import pandas as pd
 
         check_confidence_level(confidence_level)
@@ -205,8 +202,8 @@ class FirmResult:
     def pvalues_adjusted(self, method: str = "holm") -> np.ndarray:
         """Return p-values adjusted for the number of features.
 
-        "holm" bounds the probability of any false finding, "bh" (Benjamini and Hochberg) the
-        expected share of false findings.
+        "holm" controls the family-wise error rate, "bh" (Benjamini-Hochberg) the false discovery
+        rate.
         """
         check_option("method", method, ("holm", "bh"))
         return holm(self.pvalues) if method == "holm" else benjamini_hochberg(self.pvalues)
@@ -214,10 +211,7 @@ class FirmResult:
     def compare(
         self, a: str | None = None, b: str | None = None, *, confidence_level: float = 0.95
     ) -> pd.DataFrame:
-        """Compare two features, or all pairs: Q_a - Q_b with its error, interval and test.
-
-        By default all pairs are compared, the more important feature first.
-        """
+        """Return Q_a - Q_b with error, interval and test, by default for all pairs of features."""
         import pandas as pd
 
         check_confidence_level(confidence_level)
@@ -234,7 +228,7 @@ class FirmResult:
 
     def _sampled(self) -> Estimate:
         if self.rows == "population":
-            raise ValueError("rows='population' has no errors to compare by; expected a sample")
+            raise ValueError("rows='population' has no standard errors; expected rows='sample'")
         return self.estimate
 
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -246,8 +240,8 @@ class FirmResult:
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.
 
-        All hold together with this probability: a feature is ranked before another if their
-        difference is significant after Holm's correction over all pairs.
+        A feature ranks before another if their difference is significant after Holm's correction
+        over all pairs, so all ranks hold together with this probability.
 
         Examples
         --------
@@ -281,7 +275,7 @@ class FirmResult:
     def plot_curves(
         self, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
     ) -> Figure:
-        """Draw q_f of the n most important features, or of these `features`, side by side."""
+        """Draw q_f of the n most important features, or of `features`, side by side."""
         from firmlib.display import plot_curves
 
         return plot_curves(self, n=n, columns=columns, features=features)

@@ -9,14 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firmlib.tables.checks import as_numpy, check_array, check_option, check_unmasked, short
+from firmlib.tables.checks import (
+    RESPONSE_METHODS,
+    as_numpy,
+    check_array,
+    check_option,
+    check_unmasked,
+    is_model,
+    short,
+)
 from firmlib.tables.table import Table, is_sparse
 
 __all__ = ["as_score", "class_scores"]
 
 Score = Any  # a fitted estimator, a callable X -> (n,), or an array (n,)
-
-RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
 
 
 class Response(NamedTuple):
@@ -37,11 +43,11 @@ def as_score(
     score : fitted estimator, callable X -> (n,), torch module or array of scores (n,)
     X : array or data frame with n rows
     response_method : str, default "auto"
-        One of "decision_function", "predict_proba", "predict" and "score_samples", by default the
-        first that an estimator has.
+        "decision_function", "predict_proba", "predict" or "score_samples"; by default the first of
+        these that the estimator has.
     target : label, column or (column, label), default None
-        The class (by default the second of two), the cluster, the output, or the output and its
-        class. An array of labels becomes the indicator of this label.
+        A class (by default the second of two), a cluster, an output, or an output and its class.
+        Labels become the indicator of this label.
 
     Examples
     --------
@@ -54,13 +60,11 @@ def as_score(
 def class_scores(
     estimator: Score, X: Any, *, response_method: str = "auto"
 ) -> dict[Any, np.ndarray]:
-    """Evaluate the score of every class or output, from one pass of predictions.
+    """Evaluate the score of every class, cluster, output or label, in one pass of predictions.
 
     Parameters
     ----------
-    estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k) or (n,)
-        A score per class, cluster, output, (output, class) or column; of labels (n,), an indicator
-        per label.
+    estimator : fitted estimator, callable X -> (n, k), array (n, k) or labels (n,)
     X, response_method
         As for `as_score`.
 
@@ -76,7 +80,7 @@ def class_scores(
 def respond(
     score: Score, table: Table, *, response_method: str = "auto", target: Any = None
 ) -> Response:
-    """Return the score of every row of a table, with what was asked for."""
+    """Return the score of every row of a table, with its method and target."""
     if isinstance(score, Response):  # one of `respond_all`
         return score
     method, values = _answer(score, table, response_method)
@@ -90,14 +94,14 @@ def respond(
         values = np.asarray(values)[:, 0]
     if np.ndim(values) == 2:
         raise ValueError(
-            f"score gives {np.shape(values)[1]} numbers per row, of shape {np.shape(values)}; "
-            "expected one, or firm_by_class, which measures every output"
+            f"score gives {np.shape(values)[1]} numbers per row (shape {np.shape(values)}); "
+            "expected one per row; firm_by_class measures every output"
         )
     return Response(check_array("score", values, 1, (table.n,)), method, target)
 
 
 def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
-    """Return the score of every class or output, with what was asked for."""
+    """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
     found: dict[Any, np.ndarray] = {}
     if method in RESPONSE_METHODS:
@@ -115,46 +119,42 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
     return [Response(check_array("score", s, 1, n), method, key) for key, s in found.items()]
 
 
-def is_model(score: Score) -> bool:
-    """Return whether a score has still to be evaluated: an estimator or a callable."""
-    return callable(score) or any(hasattr(score, method) for method in (*RESPONSE_METHODS, "fit"))
-
-
 def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]:
-    """Return how a score was asked for the rows of a table, and its answer."""
+    """Return how a score was evaluated on the rows of a table, and the values it gave."""
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
+    kind = type(score).__name__
     if score is None or isinstance(score, str):
         raise ValueError(
-            f"score={score!r} must be a fitted model, a function of X, or an array of a score per "
-            "row; it comes first: firm(model, X)"
+            f"score={score!r} must be a fitted model, a function of X or an array with one score "
+            "per row; it comes first: firm(model, X)"
         )
     if isinstance(score, type):
         raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
     own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
-    method = "values"
     if any(hasattr(score, method) for method in RESPONSE_METHODS):
         method = _method(score, response_method)
-        score = getattr(score, method)(table.data)
+        answer = getattr(score, method)(table.data)
     elif callable(score):
         method, torch = "callable", sys.modules.get("torch")
         module = torch is not None and isinstance(score, torch.nn.Module)
-        score = _of_module(score, table, torch) if module else score(table.data)
-    elif hasattr(score, "fit") or own:
+        answer = _of_module(score, table, torch) if module else score(table.data)
+    elif is_model(score) or own:
         raise ValueError(
-            f"score={type(score).__name__} has none of the methods {list(RESPONSE_METHODS)}; "
-            f"expected a function of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
+            f"score={kind} has none of the methods {list(RESPONSE_METHODS)}; expected a function "
+            f"of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
         )
     else:
         table.check_rows("score", score)
-    check_unmasked("score", score)
-    return method, as_numpy(score)
+        method, answer = "values", score
+    check_unmasked("score", answer)
+    return method, as_numpy(answer)
 
 
 def _of_module(module: Any, table: Table, torch: Any) -> Any:
     """Return what a torch module gives for a tensor of the rows."""
     kind, X = type(module).__name__, table.data
     if module.training:
-        raise ValueError(f"score={kind} is in training mode; call its eval() first")
+        raise ValueError(f"score={kind} is in training mode; call eval() on it first")
     if not isinstance(X, torch.Tensor):
         weight = next(iter(module.parameters()), None)
         like = {} if weight is None else {"dtype": weight.dtype, "device": weight.device}
@@ -163,36 +163,28 @@ def _of_module(module: Any, table: Table, torch: Any) -> Any:
             X = torch.as_tensor(np.asarray(dense, dtype=float), **like)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"score={kind} takes a tensor of numbers, but X holds others ({error}); expected a "
-                "function, such as lambda X: model(encode(X))"
+                f"score={kind} takes a tensor of numbers, but X holds other values ({error}); "
+                "expected a function, such as lambda X: model(encode(X))"
             ) from error
     with torch.no_grad():
         return module(X)
 
 
 def _method(estimator: Any, response_method: str) -> str:
-    """Return the method that a fitted estimator is asked for."""
+    """Return the method by which an estimator is evaluated."""
     kind = type(estimator).__name__
-    if hasattr(estimator, "__sklearn_tags__"):
-        from sklearn.utils.validation import check_is_fitted
-
-        try:
-            check_is_fitted(estimator)
-        except ValueError as error:
-            raise ValueError(f"score={kind} is not fitted; call its fit first") from error
     asked = RESPONSE_METHODS if response_method == "auto" else (response_method,)
     method = next((m for m in asked if hasattr(estimator, m)), None)
     if method is None:
         raise ValueError(f"response_method={response_method!r}: {kind} has no such method")
-    inner = estimator
-    while hasattr(inner, "best_estimator_") or hasattr(inner, "_final_estimator"):
-        inner = getattr(inner, "best_estimator_", None) or inner._final_estimator
-    pairwise = getattr(inner, "decision_function_shape", None) == "ovo"
-    if method == "decision_function" and pairwise and len(getattr(inner, "classes_", ())) > 2:
-        raise ValueError(
-            f"score={kind} gives one decision value per pair of classes; expected one per class "
-            "(decision_function_shape='ovr', or response_method='predict_proba')"
-        )
+    if method == "decision_function" and len(getattr(estimator, "classes_", ())) > 2:
+        inner = getattr(estimator, "best_estimator_", estimator)
+        options = inner.get_params() if hasattr(inner, "get_params") else {}
+        if any(k.endswith("decision_function_shape") and v == "ovo" for k, v in options.items()):
+            raise ValueError(
+                f"score={kind} gives one decision value per pair of classes; expected one per "
+                "class (decision_function_shape='ovr', or response_method='predict_proba')"
+            )
     return method
 
 
@@ -241,16 +233,15 @@ def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> tuple[n
             return np.asarray(answer), None
         if not two:
             raise ValueError(
-                f"target is needed: {kind} has several classes or outputs; expected one of "
+                f"target is needed, because {kind} has several classes or outputs; expected one of "
                 f"{short(targets, 8)}, or firm_by_class for all of them"
             )
         target = targets[1]
-    check_target(target, targets)
+    _check_target(target, targets)
     return found[target], target
 
 
-def check_target(target: Any, targets: list) -> None:
-    """Raise unless `target` is among the classes or columns of a score."""
+def _check_target(target: Any, targets: list) -> None:
     if target not in targets:
         raise ValueError(f"target={target!r} is unknown; expected one of {short(targets, 8)}")
 
@@ -259,10 +250,10 @@ def _label_score(labels: Any, target: Any) -> np.ndarray:
     """Return numbers as they are, and labels as the indicator of the target."""
     labels = np.asarray(labels)
     if target is not None:
-        check_target(target, np.unique(labels).tolist())
+        _check_target(target, np.unique(labels).tolist())
         return labels == target
     numbers = labels.dtype.kind in "biuf" or all(isinstance(v, Real | Decimal) for v in labels.flat)
     if labels.ndim == 1 and not numbers:
         seen = np.unique(labels.astype(str))[:5].tolist()
-        raise ValueError(f"score holds labels such as {seen}; name the one that is meant as target")
+        raise ValueError(f"score holds labels such as {seen}; pass one of them as target=")
     return labels

@@ -1,4 +1,4 @@
-"""The same sums over chunks of rows: streams, files, clusters."""
+"""FIRM for rows in chunks: streams, files, clusters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib import _chunked as chunked
 from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import Rows, joined, rows_of
 from firmlib.estimation.scan import How, Scan, Tally, read
@@ -19,6 +18,7 @@ from firmlib.features import Group, Pairs, Place, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
+from firmlib.tables import sources as chunked
 from firmlib.tables.checks import check_integer, check_names
 from firmlib.tables.columns import Column
 from firmlib.tables.sources import chunks, is_source, sample
@@ -30,7 +30,7 @@ _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_meth
 
 
 class Bins(NamedTuple):
-    """What chunks share: the kinds and labels of the columns, and the slots of the numbers."""
+    """Kinds and labels of the columns and slots of the numbers, shared by all chunks."""
 
     names: list[str]
     columns: list[Column]
@@ -40,18 +40,18 @@ class Bins(NamedTuple):
 class StreamingFirm:
     """`firm` for rows that come in chunks; only sums are kept.
 
-    Bins are found from the first rows, so importances agree with those of `firm` up to the place of
-    the bins, and exactly if the bins are the same. Sums of streams with the same bins add up.
+    The first rows determine the bins. Importances equal those of `firm` if the bins are the same.
+    Streams with the same bins can be merged.
 
     Parameters
     ----------
     features, categorical, missing, rows, method, n_bins, response_method, target, feature_names, \
 confidence_level
-        As for `firm`; groups of columns and pairs need all rows at once.
+        As for `firm`, except for groups of columns and pairs, which need all rows at once.
     bins : object, default None
         `bins` of another stream, so that both can be merged.
     first_rows : int, default 10000
-        Rows gathered before bins are found.
+        Number of rows that determine the bins.
 
     Examples
     --------
@@ -64,7 +64,7 @@ confidence_level
     >>> stream.result().signed.round(1)
     array([ 1., -1.])
 
-    Two parts, say of two machines, with the bins of a sample.
+    Two streams, possibly on two computers, use the bins of a sample.
 
     >>> sample = firmlib.StreamingFirm().partial_fit(X, X[:, 1])
     >>> left, right = (firmlib.StreamingFirm(bins=sample.bins) for _ in range(2))
@@ -117,10 +117,9 @@ confidence_level
         sample_weight: ArrayLike | str | None = None,
         groups: ArrayLike | str | None = None,
     ) -> Self:
-        """Take in more rows. After an error the stream is as it was.
+        """Add a chunk: a table with the same columns every time, or a dask collection.
 
-        X is a table with the same columns every time, or a dask collection; all else is as for
-        `firm`. A unit of `groups` may continue in other chunks.
+        Units of `groups` may span chunks. An error leaves the stream unchanged.
         """
         if hasattr(X, "__dask_graph__"):
             columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
@@ -150,7 +149,7 @@ confidence_level
         return self
 
     def _columns(self, table: Table, rows: Rows) -> tuple[list[str], list[Column]]:
-        """Return the features of a chunk, on the scales of those before."""
+        """Return the names and columns of a chunk, with the labels of earlier chunks."""
         found = resolve(self.features, table)
         for f in found:
             if isinstance(f, Group) or f.ready:
@@ -169,7 +168,7 @@ confidence_level
         return names, columns if self.shared is None else self._joined(columns)
 
     def _joined(self, columns: list[Column]) -> list[Column]:
-        """Return columns on the scales of those before."""
+        """Return columns with the labels of earlier chunks."""
         before = zip(self.shared.names, columns, self.shared.columns, strict=True)  # type: ignore[union-attr]
         return [
             column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
@@ -188,7 +187,7 @@ confidence_level
             )
 
     def _take(self, columns: list[Column], rows: Rows) -> None:
-        """Gather rows until bins can be found, and sum them up from then on."""
+        """Collect rows until there are enough to determine bins; then add them to the sums."""
         assert self.shared is not None
         known = [self._tally is not None or not np.isnan(c.values).all() for c in columns]
         kinds = [
@@ -206,7 +205,7 @@ confidence_level
             self._settle(self._given_bins)
 
     def _settle(self, bins: Bins | None = None) -> Tally:
-        """Sum up the rows that wait, in bins that are given, were found before, or are found."""
+        """Add the collected rows to the sums, in the given, the existing or new bins."""
         assert self.shared is not None
         waiting, self._waiting = self._waiting, []
         if waiting:
@@ -237,13 +236,13 @@ confidence_level
         groups: ArrayLike | str | None = None,
         progress: bool = False,
     ) -> Self:
-        """Start anew with the rows of X, each chunk scored and summed up where it is.
+        """Start over with the rows of X, chunk by chunk.
 
         Parameters
         ----------
         X : table, iterable of tables, dask collection, polars LazyFrame, dataset or path
-            A path names a Parquet file, a folder of them or a pattern. Bins are found from rows
-            drawn at random out of sixteen row groups or partitions.
+            A path is that of a Parquet file, a folder or a glob pattern. Rows drawn at random from
+            sixteen row groups or partitions determine the bins.
         score, sample_weight, groups
             A model or callable, and names of columns; for one table also arrays.
         progress : bool, default False
@@ -271,7 +270,7 @@ confidence_level
         return self
 
     def find_bins(self, some: Any, groups: Any) -> None:
-        """Take the bins of a sample of rows."""
+        """Determine the bins from a sample of rows."""
         if some is not None and some.shape[0]:
             other = self.emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
             self.shared = self._given_bins = other.bins
@@ -285,7 +284,7 @@ confidence_level
 
     @property
     def bins(self) -> Bins:
-        """What another stream needs to have the same bins."""
+        """The bins, for use in another stream."""
         if self.shared is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         if not self._n:
@@ -294,10 +293,7 @@ confidence_level
         return self.shared._replace(axes=None if numbers is None else numbers.axes)
 
     def merge(self, other: StreamingFirm) -> Self:
-        """Take in the rows of another stream with the same features, options and bins.
-
-        If either has not found its bins yet, they need not be the same.
-        """
+        """Add another stream with the same features, options and, if both have bins, bins."""
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
         for option in _OPTIONS:
@@ -327,7 +323,7 @@ confidence_level
         return self
 
     def result(self) -> FirmResult:
-        """Return the importances of the rows so far, as `firm` does; more rows may follow."""
+        """Return the importances for all rows so far."""
         if not self._n or self.shared is None or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         now = copy.deepcopy(self) if self._waiting else self

@@ -53,11 +53,11 @@ CASES = [
     (lambda: firm(S, X, sample_weight=changed(ONES, 7, np.nan)), "^sample_weight must be"),
     (lambda: firm(S, X, sample_weight=changed(ONES, 7, -2)), "^sample_weight must not be"),
     (lambda: firm(S, X, sample_weight=0 * ONES), "^sample_weight must not all be zero"),
-    (lambda: firm(S, X, sample_weight=1.0), r"^sample_weight must have 1 axes, got shape \(\)"),
+    (lambda: firm(S, X, sample_weight=1.0), r"^sample_weight must have 1 axis, got shape \(\)"),
     (lambda: firm(S, X, sample_weight=["much", "little"] * 10), "^sample_weight must hold"),
     (lambda: firm(S, X, groups=[1, 2]), r"^groups has shape \(2,\), expected"),
     (lambda: firm(S, X, groups=0 * ONES), "has one label; expected at least 2"),
-    (lambda: firm(S, X, groups=np.c_[S, S]), "^groups must have 1 axes"),
+    (lambda: firm(S, X, groups=np.c_[S, S]), "^groups must have 1 axis"),
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
     (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
@@ -100,12 +100,12 @@ CASES = [
     (lambda: normal.firm_linear([1, 2], [[1, 2], [2, 1]]), "^cov must be positive"),
     (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be positive semi-definite"),
     (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be positive"),
-    (lambda: normal.firm_linear([1, 2], np.diag([1, -1])), "^cov must have variances >= 0, got"),
+    (lambda: normal.firm_linear([1, 2], np.diag([1, -1])), "^cov must be positive semi-definite"),
     (
         lambda: normal.firm_linear([1, 2], EYE, directions=[[1, 2, 3]]),
         r"^directions has shape \(1, 3\), expected \('any', 2\)",
     ),
-    (lambda: normal.firm_taylor([1, 2], EYE, mean=[0, 0]), "^mean is for a callable gradient"),
+    (lambda: normal.firm_taylor([1, 2], EYE, mean=[0, 0]), "^mean requires a callable gradient"),
     (lambda: normal.firm_taylor(lambda x: x, EYE, mean=[0.0]), r"^mean has shape \(1,\)"),
     (lambda: normal.firm_taylor(lambda x: x * np.nan, EYE), "^gradient must be finite, got 2"),
     (

@@ -40,13 +40,17 @@ SCORES = [
     (MASKED, {}, "^score must not be masked, got 2 masked values"),
     (lambda X: MASKED[:, None], {}, "^score must not be masked"),
     (S[:-1], {}, r"^score has shape \(19,\), expected \(20,\)"),
-    (X, {}, r"^score gives 3 numbers per row, of shape \(20, 3\); expected one, or firm_by_class"),
-    (lambda X: 3.0, {}, r"^score must have 1 axes, got shape \(\)"),
-    (["ham", "spam"] * 10, {}, r"^score holds labels such as \['ham', 'spam'\]; name .* target"),
+    (X, {}, r"^score gives 3 numbers per row \(shape \(20, 3\)\); expected one per row; firm_b"),
+    (lambda X: 3.0, {}, r"^score must have 1 axis, got shape \(\)"),
+    (
+        ["ham", "spam"] * 10,
+        {},
+        r"^score holds labels such as \['ham', 'spam'\]; pass one of them as target",
+    ),
     (lambda X: ["ham"] * 20, {}, "^score must hold numbers, got list"),
-    (None, {}, r"^score=None must be a fitted model, a function of X, .*firm\(model, X\)"),
+    (None, {}, r"^score=None must be a fitted model, a function of X .*firm\(model, X\)"),
     (SVC, {}, "^score=SVC is a class; expected a fitted instance"),
-    (SVC(), {}, "^score=SVC is not fitted; call its fit first"),
+    (SVC(), {}, "^This SVC instance is not fitted yet"),
     (S, {"response_method": "proba"}, r"^response_method='proba' is unknown; expected .*'auto'"),
     (LINE, {"response_method": "predict_proba"}, "LinearRegression has no such method"),
     (LINE, {"target": 1}, "^target=1 is for classifiers; LinearRegression has no classes"),
@@ -56,9 +60,9 @@ SCORES = [
     (S, {"target": 7}, r"^target=7 is unknown; expected one of .{,200}$"),
     (WIDE, {"target": 3}, r"^target=3 is unknown; expected one of \[0, 1, 2\]"),
     (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
-    (LogisticRegression().fit(X, THREE), {}, r"^target is needed: Logistic.* \[0, 1, 2\]"),
-    (WIDE, {}, r"^target is needed: LinearRegression .* \[0, 1, 2\]"),
-    (ALIKE, {}, "^target is needed: RandomForestClassifier has several classes or outputs"),
+    (LogisticRegression().fit(X, THREE), {}, r"^target is needed, because Logistic.* \[0, 1, 2\]"),
+    (WIDE, {}, r"^target is needed, because LinearRegression .* \[0, 1, 2\]"),
+    (ALIKE, {}, "^target is needed, because RandomForestClassifier has several classes or outputs"),
     (
         SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
         {"target": 1},
@@ -122,10 +126,10 @@ DAYS = pd.DataFrame(
     {"day": pd.to_datetime(["2009-09-07", "2009-09-11"]), "city": ["Rome", "Oslo"], "n": [1, 2]}
 )
 RESOLVED = [
-    (X, ["age"], r"^feature 'age' is not a column of X; expected one of the 3: \['x0', 'x1', 'x2"),
+    (X, ["age"], r"^feature 'age' is not a column of X, whose 3 columns are \['x0', 'x1', 'x2"),
     (X, 3, "^feature 3 is not a column of X"),
     (X, [True], "^features is a mask of truth values; expected columns"),
-    (np.eye(2, 50), "age", r"^feature 'age' is not .* one of the 50: .*'x7', …\]$"),
+    (np.eye(2, 50), "age", r"^feature 'age' is not .* whose 50 columns are .*'x7', …\]$"),
     (X, features.threshold("age", 0), "^feature 'age' is not a column of X"),
     (X, features.exclude(0, 1, 2), "^features is empty"),
     (X, 1.5, r"^features=1.5 must be columns by name or position, each once, callables, a dict"),
@@ -137,7 +141,7 @@ RESOLVED = [
     (X, changed(X, (2, 0), np.inf), "^column 'x0' of features must be finite or missing"),
     (X, {"ratio": lambda X: X[:, 0] + np.inf}, "^feature 'ratio' must be finite or missing"),
     (X, {"head": lambda X: X[:5, 0]}, r"^feature 'head' has shape \(5,\), expected \(20,\)"),
-    (X, {"all": lambda X: X}, r"^feature 'all' must have 1 axes, got shape \(20, 3\)"),
+    (X, {"all": lambda X: X}, r"^feature 'all' must have 1 axis, got shape \(20, 3\)"),
     (X, {"c": lambda X: ["a"] * 19 + [3]}, r"^feature 'c' holds .* 'a' \(str\) and 3 \(int\)"),
     (X, {"f": S[:3]}, r"^feature 'f' has shape \(3,\), expected \(20,\)"),
     (X, {"f": []}, r"^feature 'f'=\[\] must be a group, .* or the values of all 20 rows"),
@@ -177,11 +181,11 @@ CALLS = [
     *[
         (lambda given=given: check_given(given, Table(X)), message)
         for given, message in [
-            (np.sin, "^given=.* must be columns of X by name or position; add a column to X"),
-            (1.5, "^given=1.5 must be columns of X by name or position"),
+            (np.sin, "^given=.* must be names or positions of columns of X; to use a function"),
+            (1.5, "^given=1.5 must be names or positions of columns of X"),
             (S, "^feature .* is not a column of X"),
-            ([], r"^given=\[\] must be one or more columns of X, each once"),
-            (["x0", 0], "^given=.* must be one or more columns of X, each once"),
+            ([], r"^given=\[\] must name one or more columns of X, each only once"),
+            (["x0", 0], "^given=.* must name one or more columns of X, each only once"),
         ]
     ],
     (lambda: Table(X).with_categorical(["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
@@ -194,7 +198,10 @@ CALLS = [
     (lambda: check_memory("X", (10**9, 10**3)), "^X of shape .* would take 7450.6 GiB, more than"),
     (lambda: check_option("method", None, ["auto"]), "^method=None is unknown; expected one of"),
     *[
-        (lambda value=value: check_n_bins(value), f"^n_bins={value!r} must be 'auto' or an integer")
+        (
+            lambda value=value: check_n_bins(value),
+            f"^n_bins={value!r} must be 'auto' or an integer",
+        )
         for value in (0, 1, -3, 2.5, True, "ten", None)
     ],
 ]

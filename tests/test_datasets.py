@@ -70,7 +70,7 @@ def test_two_gaussians_have_the_moments_asked_for():
     ("arguments", "message"),
     [
         ({"n": 1}, "n must be an integer at least 4, got 1"),
-        ({"shift": [[1.0]]}, "shift must have 1 axes"),
+        ({"shift": [[1.0]]}, "shift must have 1 axis"),
         ({"cov": np.eye(2)}, r"cov has shape \(2, 2\), expected \(3, 3\)"),
     ],
 )

@@ -74,7 +74,9 @@ ASKED = {
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
 def test_a_number_that_may_be_two_columns_is_refused(asked):
     table = Table(pd.DataFrame(np.eye(3), columns=[2, 1, 0]))
-    with pytest.raises(ValueError, match=r"0 may be the column at position 0 .* '0' for this"):
+    with pytest.raises(
+        ValueError, match=r"0 may be the column at position 0 .* pass '0' for the label"
+    ):
         asked(table) if callable(asked) else resolve(asked, table)
     np.testing.assert_array_equal(features.coordinate("0")(table), [0, 0, 1])
     np.testing.assert_array_equal(features.coordinate(1)(table), [0, 1, 0])

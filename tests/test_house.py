@@ -21,7 +21,6 @@ ROOMS = {
     *ROOMS.split(),
     "_drawing",
     "by_class",
-    "_chunked",
     "comparison",
     "curves",
     "compendium",
@@ -36,7 +35,7 @@ FLOORS = [  # each may import those before it
     {"estimation"},
     {"joint"},
     {"curves", "result", "measure", "by_class", "comparison"},  # firm returns a FirmResult
-    {"_chunked", "streaming"},
+    {"streaming"},
     {"display"},
 ]
 CLOSED_FORMS = {"binary", "normal", "expansion", "datasets"}
@@ -140,7 +139,7 @@ def test_every_module_says_what_is_public(name):
         "firmlib",
         *(
             f"firmlib.{r}"
-            for r in ROOMS - {"_chunked", "_drawing", "estimation", "joint", "tables", "compendium"}
+            for r in ROOMS - {"_drawing", "estimation", "joint", "tables", "compendium"}
         ),
     }
     assert names or name not in public

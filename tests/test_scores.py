@@ -203,7 +203,7 @@ def test_a_torch_module_says_what_it_needs(torch):
         as_score(Module(), words)
     training = Module()
     training.training = True
-    with pytest.raises(ValueError, match=r"^score=Module is in training mode; call its eval\(\)"):
+    with pytest.raises(ValueError, match=r"^score=Module is in training mode; call eval\(\)"):
         as_score(training, X)
 
 

@@ -35,10 +35,11 @@ def test_stage_gives_every_figure_its_number_words_and_files(tmp_path):
         cells = [cell.source for cell in notebook.cells]
         at = cells.index(f'<a id="cell-{name}"></a>')
         assert f'"{name}"' in cells[at + 1]
+        [shown] = [cell for cell in cells if f'<a id="figure-{name}"></a>' in cell]
         about = captions()[name]
         for text in (f"#cell-{name}", f"{name}.svg", f"{name}.csv", about["alt"], about["caption"]):
-            assert text in cells[at + 2]
-        assert f"**Figure {int(maker.notebook[:2])}." in cells[at + 2]
+            assert text in shown
+        assert f"**Figure {int(maker.notebook[:2])}." in shown
         assert not any("image/png" in o.get("data", {}) for o in notebook.cells[at + 1].outputs)
     assert len({about["number"] for about in captions().values()}) == len(words)
     pages = "".join(page.read_text() for page in (tmp_path / "source").glob("*.md"))

@@ -15,12 +15,7 @@ from firmlib.strings import search as module
 from firmlib.strings import weights as weights_module
 from firmlib.strings.alphabet import encode
 from firmlib.strings.background import Background
-from firmlib.strings.display import (
-    plot_importance_along,
-    plot_logo,
-    plot_max_by_length,
-    plot_poim,
-)
+from firmlib.strings.display import plot_importance_along, plot_logo, plot_poim
 from firmlib.strings.motifs import (
     importance_along,
     letter_contributions,
@@ -229,7 +224,7 @@ def test_pictures_draw_into_given_axes():
         lambda ax: plot_importance_along(w.dense(2), "GA", ax=ax),
         lambda ax: plot_poim(poim(w, 2), ax=ax),
         lambda ax: plot_poim(poim(w, 3), ax=ax),
-        lambda ax: plot_max_by_length(w, 3, ax=ax),
+        lambda ax: plot_importance_along(w, "GAT", scale="firm", ax=ax),
         lambda ax: plot_logo(w, "GATTACA", 2, ax=ax),
     )
     for draw, ax in zip(draws, axes.flat, strict=True):

@@ -18,6 +18,7 @@ from firmlib.strings import (
     encode,
     fit_surrogate,
     index_word,
+    max_by_length,
     motif_importance,
     motif_rank,
     poim,
@@ -28,7 +29,7 @@ from firmlib.strings import (
     wds_kernel,
     word_index,
 )
-from firmlib.strings.display import plot_max_by_length, plot_poim
+from firmlib.strings.display import plot_poim
 from firmlib.strings.matvec import WDSOperator
 from firmlib.strings.motifs import importance_along, letter_contributions
 
@@ -65,9 +66,9 @@ FASTA = {
     "no header": (b"ACGT\n>one\nACGT\n", r"line 1 is 'ACGT'; expected a header '>name'"),
     "blank": (b"\n \n", r"is empty; expected FASTA records"),
     "empty record": (b">one\nACGT\n>two\n>three\nACGT", r"record 1 \('two'\) is empty"),
-    "truncated": (gzip.compress(b">one\nACGT\n")[:-6], "is no plain or compressed FASTA file"),
-    "damaged": (gzip.compress(b">one\nACGT\n")[:10] + b"rubbish" * 9, "is no plain or compressed"),
-    "binary": (b"\xff\xfe\x00", "is no plain or compressed FASTA file"),
+    "truncated": (gzip.compress(b">one\nACGT\n")[:-6], "is not a plain or compressed FASTA file"),
+    "damaged": (gzip.compress(b">one\nACGT\n")[:10] + b"rubbish" * 9, "is not a plain or"),
+    "binary": (b"\xff\xfe\x00", "is not a plain or compressed FASTA file"),
 }
 KERNEL = {
     "degree 0": ({"degree": 0}, r"^degree must be an integer from 1 to 31 .*, got 0"),
@@ -158,16 +159,18 @@ CALLS = {
     "top n": (lambda: top_motifs(W, 4, 0), "^n must be an integer at least 1, got 0"),
     "top model": (lambda: top_motifs(len, 2, 1), "expected PositionalWeights: pass fit_surrogate"),
     "long words": (lambda: top_motifs(DUAL(["ACGTA" * 6], [1], degree=20), 22, 1),
-                   r"^the table of all words of 20 letters, the degree, that length=22 needs"),
+                   r"^the table of all words of 20 letters for length=22 and degree=20, .* GiB"),
+    "long motifs of long words": (lambda: top_motifs(DUAL(["ACGTA" * 6], [1], degree=20), 15, 1),
+                                  r"^the table of all words of 15 letters for length=15 and deg"),
     "along": (lambda: importance_along(np.zeros((5, 16)), "ACG"), r"^importance has shape \(5, 16"),
     "rank": (lambda: motif_rank(np.zeros((5, 16)), "AC", slice(5, 9)), r"^positions=slice\(5, 9, "),
     "letters": (lambda: letter_contributions(W, "ACG", 38), "^position must be .* 0 to 37, got 38"),
     "heat map": (lambda: plot_poim(np.zeros((5, 256))), "^matrix has 256 columns, expected 4, 16 "),
-    "max_k": (lambda: plot_max_by_length(W, 16), "^the POIM with its tables .* GiB"),
+    "max_k": (lambda: max_by_length(W, 16), "^the POIM with its tables .* GiB"),
     "weights": (lambda: poim(WDSClassifier(), 2), r"^weights is a WDSClassifier; .*pass fit_surr"),
     "no n": (lambda: poim(len, 2, U), r"^weights is a builtin.*background and n"),
     "not callable": (lambda: fit_surrogate(3, U, 100), "^score is a int; expected a function"),
-    "shape": (lambda: fit_surrogate(lambda X: X, U, 100), "^the result of score must have 1 axes"),
+    "shape": (lambda: fit_surrogate(lambda X: X, U, 100), "^the result of score must have 1 axis"),
     "n": (lambda: fit_surrogate(len, U, 5), "^n must be an integer at least 10, got 5"),
     "surrogate": (lambda: fit_surrogate(len, U, 50, degree=8), "^degree must be .* 1 to 5"),
     "confirm": (lambda: confirm(len, ["A"], U, 50), "^motifs must be Motif objects or"),

@@ -1,7 +1,10 @@
 """POIMs of any model: the surrogate, and what is measured on the model itself."""
 
+import sys
 import warnings
+from contextlib import nullcontext
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -272,9 +275,45 @@ def test_tensors_as_scores(shape):
     assert surrogate.r2 > 0.99
 
 
-def test_a_torch_module_as_score():
-    torch = pytest.importorskip("torch")
-    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(24, 1))
+class Network:
+    """As much of a torch module as is needed: the letter G at position 0."""
+
+    training = True
+
+    def parameters(self):
+        return iter(())
+
+    def eval(self):
+        self.training = False
+
+    def train(self, mode):
+        self.training = mode
+
+    def __call__(self, letters):
+        assert not self.training
+        assert letters.shape[1:] == (4, 6)
+        return Tensor(letters[:, 2, :1])
+
+
+def test_a_torch_module_as_score(monkeypatch):
+    torch = SimpleNamespace(
+        nn=SimpleNamespace(Module=Network),
+        no_grad=nullcontext,
+        zeros=lambda n: n,
+        from_numpy=lambda letters: SimpleNamespace(to=lambda like: letters),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    network = Network()
     surrogate = fit_surrogate(network, Background.uniform(6), 500, degree=1, random_state=0)
     assert surrogate.r2 > 0.99
     assert network.training
+
+
+@pytest.mark.filterwarnings("ignore:the surrogate explains only")
+def test_the_poim_of_a_callable_warns_of_a_low_r2_once():
+    def far_apart(X):
+        return 1.0 * ((X[:, 0] == 0) & (X[:, 11] == 0))
+
+    with pytest.warns(UserWarning, match=r"a surrogate with R² 0\.4") as caught:
+        poim(far_apart, 2, Background.uniform(12), n=4000, random_state=0)
+    assert [warning.filename for warning in caught] == [__file__]

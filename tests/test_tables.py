@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from firmlib.tables import Table, progress, read
+from firmlib.tables import Table, read, sources
 from firmlib.tables.sources import chunks, dask_reduce, is_source, sample
 
 N = 150
@@ -72,6 +72,7 @@ NOON = datetime.time(12)
 READ = {  # values, kind, what they stand for
     "floats": ([1.5, np.nan], "number", [1.5, np.nan]),
     "none": ([None, None], "number", [np.nan, np.nan]),
+    "missing first": (pl.Series([None, 1.5]), "number", [np.nan, 1.5]),
     "float16": (np.array([1, 2], np.float16), "number", [1, 2]),
     "big endian": (np.array([1, 2], ">f8"), "number", [1, 2]),
     "truth": (np.array([True, False]), "ordered", [True, False]),
@@ -254,12 +255,12 @@ def test_names_positions_and_places():
     assert Table(X).names[:2] == ["x0", "x1"]
     table = Table(pd.DataFrame(np.eye(3), columns=[2, 1, 0]))
     assert table.names == ["2", "1", "0"]
-    assert table.position(0) == 0
+    assert table.column(0).values.tolist() == [1, 0, 0]
     assert [table.place(j) for j in ("0", 1, -1)] == [2, 1, 2]
     with pytest.raises(ValueError, match=r"^feature 0 may be the column at position 0 of X or"):
         table.place(0)
     twice = Table(pd.DataFrame(np.eye(2), columns=["a", "a"]))
-    assert twice.position("a") == 0
+    assert twice.place("a") == 0
     assert Table.of(table) is table
 
 
@@ -294,10 +295,10 @@ def test_dask_reduces_in_the_order_of_rows():
 
 
 def test_only_long_work_shows_a_bar(monkeypatch, capsys):
-    assert list(progress.progress(range(3), "fits")) == [0, 1, 2]
+    assert list(sources.progress(range(3), "fits")) == [0, 1, 2]
     assert not capsys.readouterr().err
-    monkeypatch.setattr(progress, "_SECONDS", 0)
-    assert list(progress.progress(range(3), "fits")) == [0, 1, 2]
+    monkeypatch.setattr(sources, "_SECONDS", 0)
+    assert list(sources.progress(range(3), "fits")) == [0, 1, 2]
     assert "fits" in capsys.readouterr().err
 
 

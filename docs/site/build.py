@@ -33,10 +33,13 @@ SITE = ROOT / "docs" / "site"
 MATH = r'<span class="math">\\(\1\\)</span>'
 DOLLARS = re.compile(r"\$([^<$]+)\$(?=[^<]*</t[hd]>)")
 SHOWN = ("definition", "boolean_svm", "gattaca", "peers_proxy", "discovery_given", "how_sure_ranks")
-RUN = (
-    '<a class="download" href="../downloads/{name}" download>Download</a> · '
-    "`.venv/bin/papermill notebooks/{name} out.ipynb -p NAME VALUE` runs it with other parameters"
-)
+RUN = """\
+<p class="run"><a class="download" href="../downloads/{name}" download>Download</a> · with other
+parameters: <code>papermill {name} out.ipynb -p NAME VALUE</code></p>"""
+FIRST = """\
+<a class="first-figure" href="#figure-{name}">
+<img src="../_static/figures/{name}.png" alt="{alt}">
+<span>Figure {number}. {caption}</span></a>"""
 FIGURE = """\
 <a id="figure-{name}"></a>
 
@@ -113,22 +116,53 @@ def stage(source: Path) -> None:
 
 
 def page(path: Path) -> nbformat.NotebookNode:
-    """Return the notebook with captions, equations in its tables and how to run it."""
+    """Return the notebook with captions, equations in its tables, how to run it, a figure first.
+
+    The first figure moves to the top, or is shown twice if words lead up to it.
+    """
     notebook = nbformat.read(path, as_version=4)
     saved = {at.cell: name for name, at in makers().items() if at.notebook == path.stem}
+    first = min(saved)
+    moves = all(cell.cell_type == "code" for cell in notebook.cells[1:first])
     cells = []
-    for i, cell in enumerate(notebook.cells):
+    for i, cell in enumerate(notebook.cells[1:], 1):
         name = saved.get(i)
         if name:
             cells.append(new_markdown_cell(f'<a id="cell-{name}"></a>'))
             cell.outputs = [o for o in cell.outputs if "image/png" not in o.get("data", {})]
+            prompt = f"Show the code of figure {captions()[name]['number']}"
+            cell.metadata["mystnb"] = {"code_prompt_show": prompt}
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = DOLLARS.sub(MATH, output.data["text/html"])
-        cells += [cell, new_markdown_cell(figure(name))] if name else [cell]
-    cells.insert(1, new_markdown_cell(RUN.format(name=path.name)))
-    notebook.cells = cells
+        cells.append(cell)
+        if name and not (moves and i == first):
+            cells.append(new_markdown_cell(figure(name)))
+    shown = figure(saved[first]) if moves else first_figure(saved[first])
+    question, *answer = re.split(r"(?=\*\*Answer\.)", notebook.cells[0].source)
+    top = [question, shown, *answer, RUN.format(name=path.name)]
+    notebook.cells = [*map(new_markdown_cell, top), *folded(cells)]
     return notebook
+
+
+def folded(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Fold parameters too, and make one cell of neighbours that are folded and show nothing."""
+    joined: list[nbformat.NotebookNode] = []
+    for cell in cells:
+        tags = cell.metadata.get("tags", [])
+        if "parameters" in tags:
+            tags.append("hide-input")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Show parameters and imports"}
+        if "hide-input" in tags and joined and _silent(joined[-1]):
+            joined[-1].source += "\n\n" + cell.source
+            joined[-1].outputs = cell.outputs
+        else:
+            joined.append(cell)
+    return joined
+
+
+def _silent(cell: nbformat.NotebookNode) -> bool:
+    return "hide-input" in cell.metadata.get("tags", []) and not cell.outputs
 
 
 def api(module: str) -> str:
@@ -169,6 +203,13 @@ def figure(name: str) -> str:
         for kind in ("svg", "csv")
     )
     return FIGURE.format(name=name, width=width, files=files, **about)
+
+
+def first_figure(name: str) -> str:
+    """Return a figure for the top of its page, with a link to its place in the notebook."""
+    about = captions()[name]
+    caption, alt = _formulas(about["caption"]), html.escape(about["alt"])
+    return FIRST.format(name=name, number=about["number"], caption=caption, alt=alt)
 
 
 def readme(first: str, last: str) -> str:
@@ -228,8 +269,14 @@ def errata_table(ledger: list[dict]) -> str:
 def misprints_table() -> str:
     """Return the misprints as Markdown."""
     slips = json.loads((ROOT / "data" / "misprints.json").read_text())
-    rows = [f"| {slip['place']} | {slip['printed']} | {slip['meant']} |" for slip in slips]
-    return "\n".join(["| place | printed | meant |", "|---|---|---|", *rows])
+    names = ("place", "printed", "meant")
+    rows = [[_without_bars(slip[name]) for name in names] for slip in slips]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [names, ["---"] * 3, *rows])
+
+
+def _without_bars(text: str) -> str:
+    """Return the text with the bars of its formulas by name: a bar would end the cell."""
+    return text.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
 
 
 def gallery(names: tuple[str, ...]) -> str:

@@ -1,1 +1,1 @@
-"""What only the notebooks need: the ledger, parameters, metrics, figures."""
+"""Tools for the notebooks: the ledger, parameters, metrics, figures."""

@@ -16,7 +16,7 @@ import numpy as np
 from firmlib.compendium.output import output_dir, write_atomic
 from firmlib.tables.checks import check_option
 
-# Every verdict with its sign in tables, and the most characters that a finding may have.
+# The symbol of each verdict in tables, and the maximum length of a finding.
 VERDICTS = {"confirmed": "✔", "corrected": "✎", "partly": "◐", "not reproduced": "✘", "open": "…"}
 LONGEST = 100
 
@@ -61,14 +61,12 @@ def record(
     correction: str = "",
     corrected: bool | None = None,
 ) -> Claim:
-    """Record the check of a printed statement as json; the verdict follows from it.
+    """Record the check of a printed statement as json, and derive the verdict.
 
-    `parts` says whether the statement, or each part of it, holds *as printed*; `finding` what we
-    found, in a sentence; `measured` the values behind it, which are `rounded`; `expected` what the
-    paper prints; `correction` the corrected statement, and `corrected` whether that holds.
-
-    The verdict is "confirmed" if all parts hold; else "corrected" with a correction that holds;
-    else "partly" or "not reproduced". Nothing is recorded if a correction does not hold.
+    `parts` says whether each part of the statement holds *as printed*; `finding` is a sentence,
+    and `measured` has its values. `expected` is the printed form, `correction` the corrected one,
+    and `corrected` says whether the correction holds. The verdict is "confirmed" if all parts hold,
+    "corrected" if a correction holds, and otherwise "partly" or "not reproduced".
 
     Examples
     --------
@@ -128,12 +126,12 @@ def collect(folder: Path) -> list[dict]:
 
 
 def dumps(ledger: object) -> str:
-    """Return json in the one form in which it is written everywhere."""
+    """Return a value as formatted json."""
     return json.dumps(ledger, indent=1, ensure_ascii=False) + "\n"
 
 
 def details(claim: dict) -> list[str]:
-    """Return what is behind a finding as items of a Markdown list."""
+    """Return the details of a finding as items of a Markdown list."""
     parts = claim["parts"].items()
     lines = {
         "printed": claim["expected"],
@@ -155,7 +153,7 @@ def _text(value: object) -> str:
 
 
 class Summary(list[Claim]):
-    """Claims that show themselves as a table."""
+    """Claims, displayed as a table."""
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self))
@@ -169,7 +167,7 @@ class Summary(list[Claim]):
 
 
 def summary(*ids: str) -> Summary:
-    """Return the verdicts on `ids` that the output folder holds, for the end of a notebook."""
+    """Return the recorded claims `ids`, for the end of a notebook."""
     ledger = {claim["id"]: Claim(**claim) for claim in collect(output_dir() / "claims")}
     for id in ids:
         check_option("id", id, ledger)

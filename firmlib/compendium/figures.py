@@ -1,4 +1,4 @@
-"""The style of the notebooks' figures, and how a figure is saved with the values behind it."""
+"""Style the notebooks' figures, and save them with their data."""
 
 from io import BytesIO
 from typing import Any
@@ -47,10 +47,7 @@ def use_style() -> None:
 def heat_map(
     ax: Axes, values: np.ndarray, limit: float, columns: list[str], rows: list[str], *, words: bool
 ) -> Any:
-    """Draw a table from -`limit` (blue) to `limit` (red), with its numbers if `words`.
-
-    NaN is a dot, and masked cells stay empty.
-    """
+    """Draw values from -`limit` (blue) to `limit` (red), with numbers if `words`; NaN is a dot."""
     masked = np.ma.getmaskarray(values)
     style: Any = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "linewidths": 1, "cbar": False}
     style |= {"annot": words, "fmt": ".2f", "annot_kws": {"size": 7.5}}
@@ -69,8 +66,8 @@ def heat_map(
 def save(figure: Figure, name: str, data: pd.DataFrame) -> None:
     """Write a figure as png and svg and its values as csv, to the output folder.
 
-    The same figure gives the same bytes again. It is laid out once for the files and once for the
-    screen, where letters are wider; otherwise each output would lay it out twice.
+    Files are reproducible byte for byte. The figure is laid out once for the files and once for
+    the screen, where text is wider.
     """
     engine, screen = figure.get_layout_engine(), figure.dpi
 

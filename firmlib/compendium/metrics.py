@@ -1,4 +1,4 @@
-"""Scalars that a notebook passes to a sweep: shown in the notebook, written as json."""
+"""Scalars that a notebook displays and records for a sweep."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from firmlib.compendium.output import output_dir, write_atomic
 
 
 class Metrics(dict[str, Any]):
-    """Scalars by name that show themselves one per line, to four digits."""
+    """Named scalars, displayed one per line with four digits."""
 
     def __repr__(self) -> str:
         shown = {k: f"{v:.4g}" if isinstance(v, float) else f"{v}" for k, v in self.items()}
@@ -19,7 +19,7 @@ class Metrics(dict[str, Any]):
 
 
 def record(**scalars: Any) -> Metrics:
-    """Add numbers, truth values or texts to metrics.json of this run, for a sweep's table.
+    """Add numbers, truth values or strings to metrics.json, for a sweep's table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where notebooks write, and how: a file appears whole or not at all."""
+"""The output folder of the notebooks, and atomic writing."""
 
 import hashlib
 import os
@@ -9,17 +9,14 @@ ROOT = Path(__file__).resolve().parents[2]  # the compendium, if firmlib runs fr
 
 
 def output_dir() -> Path:
-    """Return the folder notebooks write to: $FIRMLIB_OUTPUT, or build/scratch.
-
-    The latter is in the checkout or, if firmlib was installed, in the working directory.
-    """
+    """Return $FIRMLIB_OUTPUT, or build/scratch in the checkout or the working directory."""
     checkout = (ROOT / "notebooks").is_dir() and (ROOT / "pyproject.toml").is_file()
     start = ROOT if checkout else Path.cwd()
     return Path(os.environ.get("FIRMLIB_OUTPUT") or start / "build" / "scratch")
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write `content` to `path` by way of a temporary file beside it."""
+    """Write `content` to `path` through a temporary file in the same folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -32,7 +29,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 
 def check_sha256(name: str, content: bytes, sha256: str) -> None:
-    """Stop unless the content is the same as when the data were made."""
+    """Exit unless the content has this checksum."""
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise SystemExit(

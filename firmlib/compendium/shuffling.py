@@ -10,8 +10,8 @@ def permutation_importance(
 ) -> np.ndarray:
     """Return the mean loss of a score when one input is shuffled, for each input.
 
-    The numbers are those of scikit-learn's function of this name, but `score` gets all shuffled
-    copies of the table at once, shape (m, n, d), and returns m numbers, which is faster.
+    The values equal scikit-learn's. For speed, `score` gets all shuffled copies of the table at
+    once, shape (m, n, d), and returns m numbers.
     """
     n, d = X.shape
     seed = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max + 1)

@@ -1,1 +1,1 @@
-"""What follows from sums in bins: V = Var q_f and all of its uncertainty."""
+"""Estimate V = Var q_f and its uncertainty from sums in bins."""

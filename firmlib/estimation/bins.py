@@ -1,7 +1,7 @@
-"""Bins: numbers fall into 2^K slots by their rank; a slot is looked up in a table of equal cells.
+"""Bins: numbers are sorted into 2^K slots by rank, with a lookup table of equal cells.
 
-Slots halve: slot q of 2^K lies in slot q // 2 of 2^(K-1). The last slot, Q, is for missing values.
-Slots are narrower near the ends, where curves are steep and rows few.
+Slots are nested: slot q of 2^K lies in slot q // 2 of 2^(K-1). Slot Q is for missing values.
+Slots are narrower near the ends, where curves are often steep.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ CELLS = 16
 """Cells of the lookup table per slot."""
 
 SAMPLE = 8
-"""Rows that slots are found from, per slot."""
+"""Rows per slot in the sample that determines the slots."""
 
 FEW = 2**14
-"""Rows up to which slots are found from all of them."""
+"""Up to this many rows, all of them determine the slots."""
 
 _FINEST, _TAILS = 9, 1.5
 
@@ -52,11 +52,10 @@ class Lookup(NamedTuple):
 class Axes:
     """The bins of d columns of numbers.
 
-    start (d, Q): the least value of each slot, +inf beyond the last level; a value is in the last
-    slot that starts at it. exact (d,): each level has a slot of its own. share (d,): of the rows,
-    how many are independent. nested: whether slots are merged at all. close: whether values in the
-    cell of a start are told apart, as with few rows they must. ends (d,): the larger share of rows
-    in the first and the last slot, when slots were found.
+    start (d, Q): the least value of each slot, +inf beyond the last level; equal starts belong to
+    the last slot. exact (d,): each level has its own slot. share (d,): share of independent rows.
+    nested: whether slots can be merged. close: whether values in the cell of a start are compared
+    with it. ends (d,): the larger share of rows in the first and the last slot of the sample.
     """
 
     start: np.ndarray
@@ -72,7 +71,7 @@ class Axes:
         return self.start.shape[1]
 
     def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scale of each column of which all bins count, and the finest, for n rows."""
+        """Return the base scale and the finest scale of each column for n rows."""
         if not self.nested:
             return np.ones(len(self.start), int), np.ones(len(self.start), int)
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
@@ -93,9 +92,8 @@ class Axes:
     ) -> Axes:
         """Find the bins of columns (d, m), a sample of n rows that belong to units.
 
-        At most 1.5 2^base levels have a slot each; other values share slots by rank, but equal
-        values always share one. `n_bins` makes so many bins of equal rank and no others; `roomy`
-        leaves slots for levels that the sample lacks.
+        Up to 1.5 2^base levels have a slot each; more levels share slots by rank. `n_bins` fixes
+        the number of bins; `roomy` leaves slots for levels that the sample lacks.
         """
         share = independent(F, unit) / max(F.shape[1], 1)
         base = scales(n * share)[0]
@@ -182,45 +180,22 @@ class Axes:
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return how many values of columns (d, n) are independent.
-
-    Values that are alike within units count less: n / (1 + (m - 1) c) of them, m rows per unit and
-    c the intraclass correlation of the ranks, and at most as many as differ in value or unit.
-    """
+    """Return the number of known values in columns (d, n) that differ in value or unit."""
     known = ~np.isnan(F)
     if unit is None:
         return known.sum(axis=1)
     code = np.unique(unit, return_inverse=True)[1]
-    return np.array([_independent(f[here], code[here]) for f, here in zip(F, known, strict=True)])
-
-
-def _independent(f: np.ndarray, unit: np.ndarray) -> float:
-    rank = np.unique(f, return_inverse=True)[1].astype(float)
-    rank -= rank.mean() if len(rank) else 0
-    rows = np.bincount(unit)
-    rows, sums = rows[rows > 0], np.bincount(unit, rank)[rows > 0]
-    n, k = len(f), len(rows)
-    if not 1 < k < n:
-        return k
-    m = (n - (rows**2).sum() / n) / (k - 1)
-    between = (sums**2 / rows).sum()
-    within = (rank @ rank - between) / (n - k)
-    between /= k - 1
-    c = np.clip((between - within) / max(between + (m - 1) * within, 1e-300), 0, 1)
-    differ = len(np.unique(np.stack([f, unit]), axis=1).T)
-    return min(n / (1 + (m - 1) * c), differ)
+    pairs = (np.stack([f[here], code[here]]) for f, here in zip(F, known, strict=True))
+    return np.array([np.unique(both, axis=1).shape[1] for both in pairs])
 
 
 def spacing(levels: Any) -> Any:
-    """Return the least power of two, from 2, that is not below a number of levels."""
+    """Return the smallest power of two that is at least 2 and at least the number of levels."""
     return 2 ** np.ceil(np.log2(np.maximum(levels, 2))).astype(int)
 
 
 def spaced(F: np.ndarray, new: np.ndarray, Q: int, nested: bool) -> np.ndarray:
-    """Return starts of slots (d, Q) for the levels F[new] of sorted columns, spread over all slots.
-
-    Merged slots then split the levels evenly, whatever Q is.
-    """
+    """Return starts of slots (d, Q), with the levels F[new] of sorted columns spread evenly."""
     d, m = F.shape
     levels = np.full((d, m + 1), np.inf)
     levels[np.nonzero(new)[0], (np.cumsum(new, axis=1) - 1)[new]] = F[new]
@@ -246,8 +221,7 @@ def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -
 def _lean(F: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return 1 where a level on the edge of two slots goes up, -1 where it goes down.
 
-    So a column and its negative have the same bins; the longer tail tells them apart. In a
-    symmetric column, which has none, such a level goes up.
+    The longer tail decides, so that a column and its negative have the same bins.
     """
     mirror = np.clip(known - 1 - np.arange(F.shape[1]), 0, None)
     pair = F / 2 + np.take_along_axis(F, mirror, 1) / 2

@@ -1,6 +1,6 @@
-"""All uncertainty comes from leaving folds of rows out: psi (folds, features) tells how V moves.
+"""Jackknife over folds of rows: psi (folds, features) is the influence of each fold on V.
 
-Var(V) = sum psi^2 and Cov(V_i, V_j) = sum psi_i psi_j: of two features, two scores, two classes.
+Var(V) = sum psi^2, and Cov(V_i, V_j) = sum psi_i psi_j for features, scores or classes i and j.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _SHARE = 0.75  # of what the jackknife has too much, left out where features are
 class Estimate:
     """V of m features with its uncertainty.
 
-    noise (3, m): rest, the variance of V if V = 0; what the jackknife has more than that; and the
-    least Var(V) / V. psi (G, m): by how much V moves with each fold.
+    noise (3, m): rest, the variance of V if V = 0; the jackknife's excess over it; and the least
+    Var(V) / V. psi (G, m): the influence of each fold on V.
     """
 
     V: np.ndarray
@@ -40,7 +40,7 @@ class Estimate:
         noise: np.ndarray,
         pvalue: np.ndarray,
     ) -> Estimate:
-        """Return it from V without each fold (G, m); folds have a `share` of the weight."""
+        """Return the estimate from V without each fold (G, m) and each fold's share of weight."""
         share = share.reshape(len(without), -1)
         psi = np.where(share > 0, (V - without) * (1 - share), 0)
         psi -= share * psi.sum(axis=0)
@@ -85,7 +85,7 @@ class Estimate:
         return Estimate(self.V[some], self.noise[:, some], self.pvalue[some], self.psi[:, some])
 
     def divided(self, total: float, own: np.ndarray) -> Estimate:
-        """Return V / Var(s), Var(s) = `total`, which moves by `own` (G,) with each fold."""
+        """Return V / Var(s), with Var(s) = `total` and the influence `own` (G,) of the folds."""
         V = self.V / total
         psi = (self.psi - np.multiply.outer(own, V)) / total
         noise = self.noise / np.array([[total**2], [total**2], [total]])
@@ -111,19 +111,19 @@ class Estimate:
 
     @property
     def standard_error(self) -> np.ndarray:
-        """Standard error of Q: half of that of V over Q, or its root where V drowns in noise."""
+        """Standard error of Q: se(V) / (2 Q), or sqrt(se(V)) if V is small relative to noise."""
         error = np.sqrt(self.slope * np.maximum(self.V, 0) + self.noise[0])
         return error / np.maximum(2 * self.Q, np.sqrt(error) + TINY)
 
     @property
     def heavy_tails(self) -> np.ndarray:
-        """Whether fewer than ten folds decide how large the error is."""
+        """Whether fewer than ten folds dominate the error."""
         return 10 * (self.psi**4).sum(axis=0) > 3 * self.J**2
 
     def interval(self, level: float, tests: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends for Q: V is inside if (estimate - V)^2 <= t^2 (slope V + rest).
+        """Return the bounds for Q from (estimate - V)^2 <= t^2 (slope V + rest).
 
-        The lower end is 0 where the test does not reject; `tests` intervals hold together.
+        The lower bound is 0 if the test does not reject; `tests` is for Bonferroni's correction.
         """
         alpha = (1 - level) / tests
         t, a, V = (
@@ -149,7 +149,7 @@ class Difference(NamedTuple):
 def compare(
     one: Estimate, i: np.ndarray, other: Estimate, j: np.ndarray, level: float, paired: bool = True
 ) -> Difference:
-    """Compare features i of one estimate with features j of another on the same rows, or not."""
+    """Compare features i and j of two estimates; `paired`: on the same rows."""
     a, b = one.psi[:, i], other.psi[:, j]
     Ja, Jb = one.J[i], other.J[j]
     rho = np.clip((a * b).sum(axis=0) / np.maximum(np.sqrt(Ja * Jb), TINY), -1, 1) * paired
@@ -194,7 +194,7 @@ def degrees(psi: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Return p-values adjusted so that any false finding is as improbable as said."""
+    """Return p-values adjusted for the family-wise error rate."""
     order = np.argsort(p, kind="stable")
     out = np.empty_like(p)
     out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
@@ -202,7 +202,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Return p-values adjusted for the expected share of false findings."""
+    """Return p-values adjusted for the false discovery rate."""
     order = np.argsort(-p, kind="stable")
     out = np.empty_like(p)
     scaled = p[order] * len(p) / np.arange(len(p), 0, -1)

@@ -1,4 +1,4 @@
-"""The rows that count: their scores, weights and units, and the fold of each."""
+"""Rows with a positive weight: their scores, weights, units and folds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Scores s, weights w (mean 1), folds and units of the rows that have a weight.
+    """Scores s, weights w (mean 1), folds and units of the rows `keep` of a table.
 
-    `keep` tells which rows of the table these are; `unit` is None if every row is its own unit.
+    `unit` is None if every row is its own unit.
     """
 
     s: np.ndarray
@@ -56,7 +56,7 @@ class Rows:
 
     @cached_property
     def centre(self) -> float:
-        """Median of the scores: what sums are centred at, so that far scores cost no digits."""
+        """Median of the scores, subtracted before summation to limit rounding errors."""
         return float(np.median(self.s)) if self.middle is None else self.middle
 
     @cached_property
@@ -72,9 +72,9 @@ class Rows:
         return parts(r, self.w[here] if self.weighted else None)
 
     def centres(self, F: np.ndarray, drop: bool, here: slice | np.ndarray) -> np.ndarray:
-        """Return where scores are centred for each of the columns F (d, m) of rows `here`.
+        """Return the centre of the scores for each column F (d, m) of rows `here`.
 
-        Scores in rows that are dropped may be far away; nan if no row is left.
+        Dropped rows are ignored; nan if no row is left.
         """
         found = np.full(len(F), self.centre)
         for j in np.flatnonzero(np.isnan(F).any(axis=1)) if drop else ():
@@ -98,9 +98,9 @@ def parts(r: np.ndarray, w: np.ndarray | None) -> np.ndarray:
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
-    """Return the folds of rows `start` to `start + n`: each run of FOLDS rows has every fold once.
+    """Return the folds of n rows from `start`: each run of FOLDS rows has every fold once.
 
-    A run begins at a fold of its own, so that rows with a period do not share folds.
+    Runs begin at different folds, so that periodic rows do not share folds.
     """
     first, last = start // FOLDS, -(-(start + n) // FOLDS)
     shift = (np.arange(first, last, dtype=np.uint64) * _GOLDEN) >> np.uint64(40)
@@ -122,10 +122,7 @@ def rows_of(
     population: bool = False,
     start: int = 0,
 ) -> Rows:
-    """Return the rows of a table that have a weight; `start` rows came before.
-
-    Weights and groups are arrays or names of columns.
-    """
+    """Return the rows of a table with a positive weight; `start` rows came before."""
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
         column = table.vector("sample_weight", sample_weight)

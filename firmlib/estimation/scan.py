@@ -1,4 +1,4 @@
-"""One pass over the features of a table: their sums, and what follows from these."""
+"""One pass over the features of a table: sums and estimates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ AS_USUAL = How()
 
 
 class Tally:
-    """The sums of several features over the rows seen so far; sums of two parts add up."""
+    """The sums of several features over the rows so far."""
 
     def __init__(
         self,
@@ -97,10 +97,7 @@ class Tally:
         self.n += other.n
 
     def check_bins(self, names: Sequence[str]) -> None:
-        """Warn of numbers of which many lie beyond the rows that bins were found from.
-
-        These crowd in the first or the last slot.
-        """
+        """Warn if too many values fall into the first or the last slot of a column."""
         if self.numbers is None:
             return
         axes, W = self.numbers.axes, self.numbers.sums[0].sum(axis=0)[:, :-1]
@@ -118,7 +115,7 @@ class Tally:
 
 
 class Scan:
-    """Collects V of features from their sums over n rows, in any order."""
+    """Collect V of features from their sums over n rows, in any order."""
 
     def __init__(self, names: list[str], n: int, *, population: bool, units: bool) -> None:
         self.names, self.n, self.population, self.units = names, n, population, units
@@ -165,7 +162,7 @@ class Scan:
         mine.psi[:, at] = np.where(told, each.psi, 0)
 
     def done(self) -> tuple[Estimate, list[Source]]:
-        """Return all features; warn of those that nothing can be said of."""
+        """Return all features; warn of those that cannot be estimated."""
         if self.silent:
             warnings.warn(
                 f"importance 0 for {short(self.silent)}, {len(self.silent)} of {len(self.names)} "
@@ -249,7 +246,7 @@ def _sparse(found: Scan, table: Table, rows: Rows, how: How) -> list[int]:
 def _sparse_numbers(part: Any, rows: Rows, drop: bool) -> tuple[np.ndarray, Numbers]:
     """Return which columns of a CSC matrix have few levels, and their sums.
 
-    Only stored values are looked at; zeros get what these leave of the sums of all rows.
+    Only stored values are read; the sums of zeros are the totals minus the sums of these.
     """
     d, n = part.shape[1], rows.n
     col = np.append(np.repeat(np.arange(d), np.diff(part.indptr)), np.arange(d))
@@ -273,10 +270,11 @@ def _sparse_numbers(part: Any, rows: Rows, drop: bool) -> tuple[np.ndarray, Numb
     found = Numbers(Axes(start, np.ones(d, bool), np.ones(d)), drop)
     found.centre[:] = rows.centre
     stored, shape = row < n, (FOLDS, d, Q + 1)
-    cell = (rows.fold[row[stored]] * d + col[stored]) * (Q + 1) + slot[stored]
-    sums = summed(cell, rows.parts.T[row[stored]].T, FOLDS * d * (Q + 1)).reshape(-1, *shape)
-    total = summed(rows.fold, rows.parts, FOLDS)
+    each, where = rows.parts[:, row[stored]], rows.fold[row[stored]] * d + col[stored]
+    sums = summed(where * (Q + 1) + slot[stored], each, FOLDS * d * (Q + 1))
+    sums = np.ascontiguousarray(sums).reshape(-1, *shape)
+    total = summed(rows.fold, rows.parts, FOLDS)[:, :, None]
     zeros = (slice(None), slice(None), np.arange(d), slot[~stored])
-    sums[zeros] += total[:, :, None] - sums.sum(axis=-1)
-    found.sums = np.ascontiguousarray(sums)
+    sums[zeros] += total - summed(where, each, FOLDS * d).reshape(-1, FOLDS, d)
+    found.sums = sums
     return few, found

@@ -14,9 +14,9 @@ from firmlib.tables.columns import Column
 
 
 class Line:
-    """Sums of w, wf, wf^2, wr, wfr and w^2, by folds, over the rows that have a column.
+    """Sums of w, wf, wf^2, wr, wfr and w^2 by fold, over the rows in which f is known.
 
-    f is centred and scaled by its first rows, and scores by theirs, so that no digits are lost.
+    The first rows determine how f and the scores are centred and scaled.
     """
 
     def __init__(self, nominal: bool = False) -> None:

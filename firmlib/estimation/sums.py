@@ -1,4 +1,4 @@
-"""Sums over (fold, bin): the only statistic of a feature. Sums add up, over chunks and machines.
+"""Sums over (fold, bin), the only statistics of a feature; they add over chunks and computers.
 
 Unweighted rows add 1, r, r^2 to their bin; weighted ones w, wr, (wr)^2, w^2, w^2 r.
 """
@@ -25,16 +25,16 @@ ROWS = 2**16
 """Rows that are read together."""
 
 _VALUES, _CELLS = 2**16, 2**17  # values and sums that stay in the cache
-_ALONE = 0.9  # share of rows alone in their bins at which nothing can be said
+_ALONE = 0.9  # share of rows alone in their bins at which V cannot be estimated
 
 Read = Callable[[slice | np.ndarray, int | None], np.ndarray]
-"""Of rows the first so many columns, or all, as (d, rows)."""
+"""Maps rows and a number d of columns (None: all) to values (d, rows)."""
 
 
 def summed(cell: np.ndarray, each: np.ndarray, size: int) -> np.ndarray:
     """Return the sums (3 or 5, size) of what rows add to cells (n,), or to several cells (k, n).
 
-    This is a product with a matrix of 0 and 1, which reads a row once for all its sums.
+    The product with a sparse matrix reads each row once for all its sums.
     """
     cell = np.atleast_2d(cell)
     index = np.ascontiguousarray(cell.T, dtype=np.int32).ravel()
@@ -60,7 +60,7 @@ def fold_totals(rows: Rows) -> np.ndarray:
 
 
 def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
-    """Return the totals after scores were centred at `move` less."""
+    """Return the totals for scores shifted by `move`."""
     square = sums[5] + 2 * move * sums[1] + move**2 * sums[0]
     return np.append(recentred(sums[:5], -move), square[None], axis=0)
 
@@ -93,9 +93,9 @@ def _added(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What a result keeps of a feature: its kind, and pooled sums (3 or 5, bins + 1) for its curve.
+    """Kind of a feature, and pooled sums (3 or 5, bins + 1) for its curve, kept in a result.
 
-    `mark` is the same for the same feature of the same rows. Joint features have no sums.
+    `mark` identifies the values of the feature. Joint features have no sums.
     """
 
     kind: str = "number"
@@ -110,7 +110,7 @@ class Source:
 
     @classmethod
     def of(cls, column: Column | None, *told: Any) -> Source:
-        """Return the source of a column, whose rows are forgotten."""
+        """Return the source of a column, without its values."""
         if column is None or column.kind == "number":
             return cls("number", *told)
         labels = column._replace(values=np.empty(0), rows=None)
@@ -159,7 +159,7 @@ def _sources(
     merges: list[int],
     ordered: bool,
 ) -> list[Source]:
-    """Return what a result keeps of sums (3 or 5, G, d, bins + 1); columns tell their kinds."""
+    """Return the sources of sums (3 or 5, G, d, bins + 1); `columns` give their kinds."""
     G, _, B = sums[0].shape
     marks = np.sin(1.0 + np.arange(G)) @ (sums[0] @ np.cos(1.0 + np.arange(B)))
     pooled = sums.sum(axis=1)
@@ -183,7 +183,7 @@ class Numbers:
 
     @classmethod
     def of(cls, read: Read, rows: Rows, n_bins: int | None, drop: bool, roomy: bool) -> Numbers:
-        """Return empty sums of the columns that `read` gives, in bins found from their rows."""
+        """Return empty sums for the columns of `read`, whose rows determine the bins."""
         n, some = rows.n, slice(0, rows.n)
         if n > FEW and n_bins is None:
             roomy, some = True, _sample(read, n, SAMPLE * 2 ** int(scales(n)[1]))
@@ -194,7 +194,7 @@ class Numbers:
         return found
 
     def add(self, read: Read, rows: Rows) -> None:
-        """Add rows. A level that was not seen before gets a slot of its own."""
+        """Add rows; new levels get their own slots."""
         if rows.weighted and len(self.sums) == 3:
             self.sums = _five(self.sums)
         for a in range(0, rows.n, ROWS):
@@ -222,7 +222,7 @@ class Numbers:
         return slot
 
     def _grow(self, j: int, values: np.ndarray) -> None:
-        """Give new levels of a column slots while there are any; then slots are shared."""
+        """Give new levels of a column their own slots until none is free."""
         start, exact, Q = self.axes.start.copy(), self.axes.exact.copy(), self.axes.slots
         old = np.unique(start[j][np.isfinite(start[j])])
         levels = np.union1d(old, values[: Q - len(old)])
@@ -302,7 +302,7 @@ class Levels:
         self.sums = _added(self.sums, mine)
 
     def spread(self, n: float, units: bool) -> Spread:
-        """Return V: one partition. Where nearly all rows are alone, it is nan."""
+        """Return V for one partition; nan if nearly all rows are alone in their bins."""
         sums = _kept(self.sums, self.drop)
         found = spread(sums, (np.ones(1, int), np.ones(1, int)), False, units)
         W, _, _, WW = (a.sum(axis=0)[0] for a in moments(sums))
@@ -320,7 +320,7 @@ class Levels:
 
 
 def _moved(sums: np.ndarray, centre: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """Return sums of scores that are centred elsewhere; nan: there are none."""
+    """Return sums for scores centred at `to`."""
     return recentred(sums, np.nan_to_num(to - centre)[:, None])
 
 
@@ -333,9 +333,9 @@ def _kept(sums: np.ndarray, drop: bool) -> np.ndarray:
 
 
 def _sample(read: Read, n: int, m: int) -> slice | np.ndarray:
-    """Return about m rows, chosen by a hash of what is in them, so whatever their order."""
+    """Return about m rows, chosen by a hash of their values and so independent of their order."""
     for columns in (2, None):
-        key = np.zeros(n, np.uint64)
+        key = np.full(n, 0x2545F4914F6CDD1D, np.uint64)  # rows of zeros must not have the key 0
         for a in range(0, n, ROWS):
             here = slice(a, min(a + ROWS, n))
             for f in read(here, columns):

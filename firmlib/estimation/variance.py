@@ -1,4 +1,4 @@
-"""V = Var q_f from sums in bins, scale by scale; and how V changes when a fold is left out.
+"""V = Var q_f from sums in bins, scale by scale, and V without each fold.
 
 Bins b of a partition have sums over rows i with weight w_i and centred score r_i:
 W = sum w_i, S = sum w_i r_i, WW = sum w_i^2, SS = sum (w_i r_i)^2; if rows belong to units, the
@@ -28,7 +28,7 @@ class Spread(NamedTuple):
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return sums after c was taken off every score: of 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
+    """Return sums of 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r with c subtracted from every score."""
     w, r, rr = sums[:3]
     ww, wr = sums[3:] if len(sums) > 3 else (w, r)
     return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww][: len(sums)])
@@ -41,7 +41,7 @@ def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
 
 
 def halved(sums: np.ndarray) -> np.ndarray:
-    """Return sums (..., slots + 1) in half as many bins of two slots, and the missing one."""
+    """Return sums (..., slots + 1) with neighbouring slots merged, the missing one apart."""
     out = np.empty((*sums.shape[:-1], sums.shape[-1] // 2 + 1))
     np.add(sums[..., :-1:2], sums[..., 1:-1:2], out=out[..., :-1])
     out[..., -1] = sums[..., -1]
@@ -49,7 +49,7 @@ def halved(sums: np.ndarray) -> np.ndarray:
 
 
 def merged(sums: np.ndarray, bins: int) -> np.ndarray:
-    """Return sums in so many bins of neighbouring slots."""
+    """Return sums merged into this number of bins."""
     while sums.shape[-1] > bins + 1:
         sums = halved(sums)
     return sums
@@ -71,8 +71,8 @@ class Bins(NamedTuple):
     ) -> Bins:
         """Return them from W, S, SS, WW (..., bins).
 
-        A bin with one row takes the variance of a row in all bins or, for `finer` columns, in the
-        bin of `coarse` that it is half of.
+        A bin with one row gets the pooled variance of a row or, in `finer` columns, the variance
+        in the bin of `coarse` that contains it.
         """
         W, S, SS, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
@@ -97,12 +97,12 @@ class Bins(NamedTuple):
 
     @property
     def jackknifed(self) -> np.ndarray:
-        """What the jackknife makes of `rest`."""
+        """The jackknife's expected estimate of `rest`."""
         return self.rest * 2 * self.n * np.maximum(self.n - 1, 1) / np.maximum(self.n - 2, 0.5) ** 2
 
 
 def test_equal(bins: Bins) -> np.ndarray:
-    """Return p-values that all means are equal (Brown, Forsythe 1974; Mehrotra 1997)."""
+    """Return p-values of equal means (Brown, Forsythe 1974; Mehrotra 1997)."""
     p, m, e, n = bins[:4]
     u = p * np.maximum(e, 0)
     signal = (p * m * m).sum(axis=-1) - (p * m).sum(axis=-1) ** 2
@@ -129,8 +129,8 @@ def spread(
 ) -> Spread:
     """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
 
-    V_k = sum T over the bins of scale k less T of all rows as one bin, V = sum c_k V_k (`gates`);
-    `scales`: the one of which all bins count, and the finest, of each column.
+    V = sum c_k V_k (`gates`), where V_k is the sum of T over the bins of scale k minus T of all
+    rows as one bin; `scales` are the base scale and the finest scale of each column.
     """
     base, finest = scales
     one = sums.sum(axis=-1, keepdims=True)
@@ -146,7 +146,7 @@ def spread(
         scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base, finest)
-    noise[2] *= not units  # what units share moves all means alike, so V hardly moves
+    noise[2] *= not units  # effects shared within units shift all means, so V hardly changes
     without, part = -left_out(one, whole, units) * c.sum(axis=0), sums
     for k in range(len(scale))[::-1]:
         part = halved(part) if k + 1 < len(scale) else part
@@ -189,12 +189,11 @@ def gates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return c (scales, d) so that V = sum_k c_k V_k, and the noise (3, d).
 
-    Up to the base all of V counts; finer scales add gate_k d_k, d_k = V_k - V_{k-1}, where gate_k
-    is 0 if d_k is below its error, and 1 above twice that. Beyond the last scale a smooth curve has
-    d / 4 + d / 16 + ... = d / 3 more. The error of d_k: the jackknife's if all means are equal, and
-    4 x^2 / n of each bin that is halved, x what that adds (few rows, or outliers).
-    The noise: Var(V) if all means are equal; what the jackknife has more; and 4 sum p^2 e, which
-    is Var(V) / V of a curve with noise.
+    Finer scales than the base add gate_k d_k, d_k = V_k - V_{k-1}, where gate_k rises from 0 at
+    one error of d_k to 1 at two errors. For a smooth curve, scales beyond the last would add
+    d / 4 + d / 16 + ... = d / 3. The squared error of d_k is the jackknife's for equal means, plus
+    4 x^2 / n for each halved bin to which halving adds x (few rows, or outliers). The noise is
+    Var(V) for equal means; the jackknife's excess; and 4 sum p^2 e, Var(V) / V of a noisy curve.
     """
     K, d = V.shape
     here, gate = np.arange(d), np.ones((K + 1, d))

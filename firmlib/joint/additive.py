@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 from scipy.sparse import csr_array
 
 from firmlib.estimation.rows import Rows, rows_of
@@ -26,45 +27,54 @@ NOTHING = 1e-5  # a sum of curves that leaves less of Var(s) is taken to be all 
 ROWS_PER_KNOT = 20
 
 
-class Curve(NamedTuple):
-    """Hat functions around the knots in the rows, B (n, knots), and the inverse of B'diag(w)B."""
+def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
+    """Return hat functions (n, knots) around at most `most` knots in the rows, two in each row.
 
-    B: Any
-    inverse: np.ndarray
+    Each of the 5 `most` most frequent levels of a nominal column is a knot, and so is a missing
+    value. Beyond the outermost knots the hats continue as lines.
+    """
+    x = column.dense(len(w))
+    known = ~np.isnan(x)
+    knots, index = np.unique(x[known], return_inverse=True)
+    weight = np.bincount(index, w[known])
+    if column.kind == "nominal":
+        rank = np.argsort(np.argsort(-weight, kind="stable"))
+        left = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
+        size, part = min(len(knots), 5 * most + 1), np.zeros(len(left))
+    else:
+        if len(knots) > most:  # quantiles, more of them towards both ends
+            share = (np.cumsum(weight) - weight / 2) / weight.sum()
+            wanted = special.betainc(1.5, 1.5, np.arange(0.5, most) / most)
+            knots = knots[np.unique(share.searchsorted(wanted).clip(0, len(knots) - 1))]
+        size = len(knots)
+        left = knots.searchsorted(x[known], side="right").clip(1, max(size - 1, 1)) - 1
+        step = np.append(np.diff(knots), 1.0)
+        part = (x[known] - knots[left]) / step[left]
+    place, value = np.full(len(x), size), np.tile([1.0, 0.0], (len(x), 1))
+    place[known], value[known] = left, np.column_stack([1 - part, part])
+    at = np.column_stack([place, place + 1]).ravel(), np.arange(0, 2 * len(x) + 1, 2)
+    return csr_array((value.ravel(), *at), shape=(len(x), size + 2))
 
-    @classmethod
-    def of(cls, column: Column, w: np.ndarray, most: int) -> Curve:
-        """Place at most `most` knots, or one on each nominal level, and one for missing values."""
-        x = column.dense(len(w))
-        known = ~np.isnan(x)
-        knots, index = np.unique(x[known], return_inverse=True)
-        weight = np.bincount(index, w[known])
-        if column.kind == "nominal":
-            rank = np.argsort(np.argsort(-weight, kind="stable"))
-            left = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
-            size, part = min(len(knots), 5 * most + 1), np.zeros(len(left))
-        else:
-            if len(knots) > most:  # quantiles, more of them towards both ends
-                share = (np.cumsum(weight) - weight / 2) / weight.sum()
-                wanted = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
-                knots = knots[np.unique(share.searchsorted(wanted).clip(0, len(knots) - 1))]
-            size = len(knots)
-            left = knots.searchsorted(x[known], side="right").clip(1, max(size - 1, 1)) - 1
-            step = np.append(np.diff(knots), 1.0)
-            part = (x[known] - knots[left]) / step[left]
-        place, share = np.full(len(x), size), np.tile([1.0, 0.0], (len(x), 1))
-        place[known], share[known] = left, np.column_stack([1 - part, part])
-        at = np.column_stack([place, place + 1]).ravel(), np.arange(0, 2 * len(x) + 1, 2)
-        B = csr_array((share.ravel(), *at), shape=(len(x), size + 2))
-        gram = (B.T @ (B * w[:, None])).toarray()
-        return cls(B, np.linalg.pinv(gram, rcond=1e-9, hermitian=True))
+
+def nearest(B: csr_array) -> np.ndarray:
+    """Return the number of the knot that is nearest to each row, of those that are so to any."""
+    value = B.data.reshape(-1, 2)
+    return np.unique(B.indices[::2] + (value[:, 1] > value[:, 0]), return_inverse=True)[1]
+
+
+class Curve:
+    """A curve with hat functions B (n, knots), which fits scores with the weights w."""
+
+    def __init__(self, B: csr_array, w: np.ndarray) -> None:
+        self.B = B
+        self.inverse = np.linalg.pinv((B.T @ (B * w[:, None])).toarray(), 1e-9, hermitian=True)
 
     @property
     def leverage(self) -> np.ndarray:
         """How much of its own score each row (of weight 1) gets back."""
-        at, share = self.B.indices.reshape(-1, 2), self.B.data.reshape(-1, 2)
+        at, value = self.B.indices.reshape(-1, 2), self.B.data.reshape(-1, 2)
         A = self.inverse[at[:, :, None], at[:, None]]
-        return np.einsum("na,nab,nb->n", share, A, share)
+        return np.einsum("na,nab,nb->n", value, A, value)
 
     def fit(self, we: np.ndarray) -> np.ndarray:
         """Return the curve that fits e best, in the rows."""
@@ -93,7 +103,7 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
     each = n / len(columns)  # rows to fit a curve to
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
     most = n if rows.population else most
-    curves = [Curve.of(column, w, most) for column in columns]
+    curves = [Curve(hats(column, w, most), w) for column in columns]
     e, last, now = r.copy(), total, total
     for _ in range(SWEEPS):
         for curve in curves:
@@ -141,7 +151,7 @@ def unexplained(
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
     >>> firmlib.unexplained(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
-    49 % ± 1 of the score's variance is in no sum of single columns
+    50 % ± 1 of the score's variance is in no sum of single columns
     """
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)

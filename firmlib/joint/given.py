@@ -26,7 +26,7 @@ from firmlib.features import Feature, Group
 from firmlib.joint import cells
 from firmlib.joint.learning import design, unseen
 from firmlib.tables.columns import Column, check_present
-from firmlib.tables.progress import progress
+from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
 MIN_ROWS, FEW_ROWS = 100, 1000
@@ -92,7 +92,7 @@ def adds_to(
         rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
         if why := "" if sample.population else _silence(f, g):
             silent.setdefault(why, []).append(repr(feature.name))
-        one, gain = cells.known(sample), 0.0
+        one, gain = cells.nothing(sample), 0.0
         if not why and rows.n and np.ptp(rows.s):
             one = _of_cells(rows, f, g)
         if one is None:
@@ -158,15 +158,13 @@ def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estim
         few &= column.kind == "nominal" or len(levels) <= FEW_LEVELS
         code = np.unique(code * len(levels) + index, return_inverse=True)[1]
         coarse = code if place < len(known) else coarse
-    if rows.population:
-        fine, less = (cells.explained(rows, rows.r, each) for each in (code, coarse))
-        return cells.known(rows, fine - less)
     size = int(code.max()) + 1
-    if not few or size > min(rows.n / ROWS_PER_CELL, MOST_CELLS):
+    few &= size <= min(rows.n / ROWS_PER_CELL, MOST_CELLS)
+    if not few and not rows.population:
         return None
     above = np.zeros((size, coarse.max() + 1))
     above[code, coarse] = 1.0
-    return cells.contrast(rows, cells.sum_up(rows, rows.r, code, size), above)
+    return cells.contrast(rows, cells.cell_sums(rows, rows.r, code, size), above)
 
 
 def _of_models(

@@ -17,7 +17,7 @@ from firmlib.result import FirmResult
 from firmlib.scores import Score, respond
 from firmlib.tables.checks import check_integer, check_memory, check_number
 from firmlib.tables.columns import Column
-from firmlib.tables.progress import progress
+from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
 if TYPE_CHECKING:

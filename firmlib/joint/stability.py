@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.measure import firm
-from firmlib.tables.progress import progress
+from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
 __all__ = ["stability"]

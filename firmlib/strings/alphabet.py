@@ -22,19 +22,10 @@ _CURES = {
 class Alphabet:
     """Up to 32 letters, a wildcard and other ambiguous symbols; case does not matter.
 
-    The code of a symbol is its place in `symbols`: letters, wildcard, other ambiguous symbols.
-    `members` (n_symbols, n_letters) says which letters a symbol stands for, `complement` holds the
-    codes of complements or is None, and words of `max_letters` letters fit into an int64.
-
-    Parameters
-    ----------
-    letters : str
-    wildcard : str, default "?"
-        The symbol that stands for any letter.
-    sets : mapping from a symbol to its letters, optional
-        Other ambiguous symbols, such as ``{"R": "AG"}``.
-    complement : str, optional
-        The complement of each letter, in the order of `letters`.
+    `wildcard` stands for any letter, and `sets` holds other ambiguous symbols, ``{"R": "AG"}``;
+    `complement` gives the complement of each of the `letters`. The code of a symbol is its place in
+    `symbols`; `members` (n_symbols, n_letters) says which letters it stands for; words of up to
+    `max_letters` letters fit into an int64.
 
     Examples
     --------
@@ -123,13 +114,12 @@ def encode(
 
     Parameters
     ----------
-    seqs : n str or bytes in a list, array or series, or integer codes of shape (n, L)
+    seqs : n str or bytes in a list, array or series; or integer codes (n, L)
     alphabet : Alphabet, default DNA
     unknown : {"error", "average"}, default "error"
         Whether ambiguous symbols, such as N, are refused or kept. In a kernel they match nothing;
         expected scores are averages over the letters that they stand for.
-    name : str, default "seqs"
-        What error messages call `seqs`.
+    name : str, default "seqs", for messages
 
     Examples
     --------
@@ -144,13 +134,13 @@ def encode(
         raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
     words: Any = seqs
     if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
-        words = _as_array(name, seqs)
-        if words.dtype.kind in "biufc":
-            return _check_codes(name, words, alphabet, unknown)
-        if words.ndim != 1:
-            found = f"{type(seqs).__name__} of shape {words.shape}"
+        array = _as_array(name, seqs)
+        if array.dtype.kind in "biufc":
+            return _check_codes(name, array, alphabet, unknown)
+        if array.ndim != 1:
+            found = f"{type(seqs).__name__} of shape {array.shape}"
             raise ValueError(f"{name} must be a list of sequences, got {found}")
-        words = words.tolist()
+        words = array.tolist()
     kind = bytes if isinstance(words[0], bytes) else str
     for i, word in enumerate(words):
         if not isinstance(word, kind):
@@ -220,12 +210,11 @@ def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str)
 
 
 def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error") -> list[str]:
-    """Turn `codes` back into strings, the inverse of `encode`.
+    """Turn codes (n, L) back into strings, the inverse of `encode`.
 
     Parameters
     ----------
-    codes : integer array of shape (n, L)
-    alphabet, unknown : as in `encode`
+    codes, alphabet, unknown : as in `encode`
 
     Examples
     --------
@@ -246,8 +235,7 @@ def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.nda
 
     Parameters
     ----------
-    X : sequences or codes
-    alphabet : Alphabet, default DNA
+    X, alphabet : as in `encode`
 
     Examples
     --------

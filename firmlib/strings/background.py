@@ -93,8 +93,8 @@ class Background:
 
         One transition table for all positions, or with `positional` one for each: then a letter
         that all sequences share is certain in its column. A homogeneous chain gives importance to
-        words over such a column, and `fit` warns of it. With `pseudo_count` 0, a context that is
-        never followed by a letter gets a uniform row. `alphabet` and `unknown` as in `encode`.
+        words over such a column, and `fit` warns of it. With `pseudo_count` 0, a context without
+        a next letter gets a uniform row.
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)

@@ -11,7 +11,6 @@ from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from firmlib.strings.alphabet import DNA, Alphabet
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions
-from firmlib.strings.poim import max_by_length
 from firmlib.strings.search import Motif
 from firmlib.strings.weights import PositionalWeights
 from firmlib.strings.words import index_word
@@ -26,7 +25,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-__all__ = ["plot_importance_along", "plot_letters", "plot_logo", "plot_max_by_length", "plot_poim"]
+__all__ = ["plot_importance_along", "plot_letters", "plot_logo", "plot_poim"]
 
 LETTER_COLORS = {"A": GREEN, "C": BLUE, "G": ORANGE, "T": RED, "U": RED}  # others are grey
 
@@ -69,28 +68,9 @@ def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = 
     font = {"family": "monospace", "fontsize": 9 if n <= 20 else 5}
     ax.set_yticks(np.arange(0, n, step), names[::step], **font)
     high = np.abs(matrix).max()
-    return _heat_map(ax, matrix.T, "importance", cmap="RdBu_r", vmin=-high, vmax=high)
-
-
-def plot_max_by_length(
-    weights: PositionalWeights,
-    max_k: int = 8,
-    background: Background | None = None,
-    *,
-    scale: str = "poim",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw `max_by_length`: which length of words carries the signal, and where?"""
-    largest = max_by_length(weights, max_k, background, scale=scale)
-    ax = plt.subplots(figsize=(6, 1.2 + 0.25 * max_k))[1] if ax is None else ax
-    ax.set_yticks(np.arange(max_k), largest.index)
-    ax.set_ylabel("length of word")
-    return _heat_map(ax, largest, "largest importance", cmap="viridis", vmin=0)
-
-
-def _heat_map(ax: Axes, rows: ArrayLike, label: str, **colors: Any) -> Axes:
-    image = ax.imshow(rows, aspect="auto", interpolation="none", **colors)
-    ax.figure.colorbar(image, ax=ax, label=label)
+    options: dict[str, Any] = {"aspect": "auto", "interpolation": "none", "cmap": "RdBu_r"}
+    image = ax.imshow(matrix.T, vmin=-high, vmax=high, **options)
+    ax.figure.colorbar(image, ax=ax, label="importance")
     ax.set_xlabel("position")
     return ax
 
@@ -107,13 +87,10 @@ def plot_logo(
 
     Parameters
     ----------
-    weights : PositionalWeights
-    motif : str, or `Motif` of `top_motifs`
-    position : int, default None
-        By default the position of a `Motif`, or the mean over all positions.
-    background : Background, default None
-        Uniform by default, which the title says.
-    ax : Axes, default None
+    weights, motif : PositionalWeights, and a str or `Motif`
+    position : int, optional; by default that of a `Motif`, or the mean over all positions
+    background : Background, optional; uniform by default, as the title says
+    ax : Axes, optional
 
     Examples
     --------

@@ -25,12 +25,12 @@ _BLOCK = 2**20  # bytes of a file read at once
 def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[str], list[str]]:
     """Read the names and sequences of a FASTA file, plain, gzip, bzip2 or xz.
 
+    Its first bytes show whether it is compressed. Lines that begin with ";" are comments.
+
     Parameters
     ----------
     path : path of the file
-        Its first bytes tell whether it is compressed. Lines that begin with ";" are comments.
-    max_bytes : int, default 2**30
-        Limit of the text after decompression; a file that holds more is refused while reading.
+    max_bytes : int, default 2**30, limit of the text after decompression
 
     Examples
     --------
@@ -50,8 +50,9 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
             parts.append([])
         elif line and not line.startswith(";"):
             if not names:
-                shown = repr(line) if len(line) <= 20 else f"{line[:20]!r}…"
-                raise ValueError(f"{path}: line {number} is {shown}; expected a header '>name'")
+                raise ValueError(
+                    f"{path}: line {number} is {line!r:.30}; expected a header '>name'"
+                )
             parts[-1].append(line)
     if not names:
         raise ValueError(f"{path} is empty; expected FASTA records")
@@ -74,7 +75,7 @@ def _read_text(path: str | PathLike, max_bytes: int) -> str:
             if len(text) <= max_bytes:
                 return text.decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is no plain or compressed FASTA file: {error}") from error
+            raise ValueError(f"{path} is not a plain or compressed FASTA file: {error}") from error
     more = f"{path} holds more than max_bytes={max_bytes} bytes of text"
     raise ValueError(f"{more}; if that is intended, raise max_bytes")
 
@@ -91,8 +92,8 @@ def to_meme(
     ----------
     motifs : the result of `top_motifs`, or mapping from a name to a PWM of shape (k, a)
     background : Background, optional
-        Gives the mean frequencies of letters, and the alphabet; uniform by default.
-    alphabet : Alphabet, default DNA
+        Gives the mean letter frequencies and the alphabet; uniform over `alphabet` by default.
+    alphabet : as in `encode`
 
     Examples
     --------

@@ -46,21 +46,16 @@ def wds_kernel(
 
     Parameters
     ----------
-    X : n sequences of one length, as strings or codes (see `encode`)
-    Y : m sequences of the same length, optional
-        By default X.
-    degree : int from 1 to 31
-        D, the length of the longest words; 14 at most for proteins.
-    shift : int, default 0
-        S, below the sequences' length; 0 gives the weighted degree kernel.
+    X : n sequences of one length, as strings or codes
+    Y : m sequences of the same length, optional; by default X
+    degree : int from 1 to 31 (14 for proteins), the length D of the longest words
+    shift : int, default 0, the greatest shift S
     shift_weights : {"rase", "shogun"}, default "rase"
     normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
     reverse_complement : bool, default False
         Take (k(x, y) + k(x, y')) / 2, y' the reverse complement of y: the strand does not matter.
-    alphabet : Alphabet, default DNA
-    unknown : {"error", "average"}, default "error"
-        "average" allows ambiguous letters, which here match nothing.
+    alphabet, unknown : as in `encode`
 
     Examples
     --------
@@ -91,9 +86,7 @@ def wds_kernel(
     if normalize:
         options: dict[str, Any] = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
         options |= {"reverse_complement": reverse_complement, "alphabet": alphabet}
-        diagonals = [np.diag(K)] * 2
-        if not symmetric:
-            diagonals = [wds_diagonal(Z, unknown=unknown, **options) for Z in (X, Y)]
+        diagonals = (wds_diagonal(Z, unknown=unknown, **options) for Z in (X, Y))
         kx, ky = (np.where(k > 0, k, 1) for k in diagonals)
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)

@@ -24,10 +24,9 @@ class WDSOperator:
         g_d(u, p) = sum_j v_j I(x_j[p:p+d] = u),
         (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
 
-    with u = x_i[p:p+d]. Of short words there are tables of all: sums go from words to their
-    prefixes, mixtures from prefixes to words. Of long words only those in X are numbered. That
-    takes O(n L) steps for the short and for each length of the long words. The arguments are those
-    of `wds_kernel`.
+    with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
+    mixtures from prefixes to words. Long words are numbered only if they occur in X. Both take
+    O(n L) steps, the latter for each length. The arguments are those of `wds_kernel`.
 
     Examples
     --------

@@ -42,9 +42,8 @@ def motif_importance(
 
     Parameters
     ----------
-    weights : PositionalWeights
     motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
-    background, scale : as in `poim`
+    weights, background, scale : as in `poim`
 
     Examples
     --------

@@ -36,22 +36,19 @@ def poim(
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
     exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
-    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008). For DNA, columns
-    are in the order AA..A, AA..C, ..., TT..T. Impossible words have importance 0.
+    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008). Columns are in the
+    order of `word_index`. Impossible words have importance 0.
 
     Parameters
     ----------
-    weights : PositionalWeights, or callable
-        s. A callable, as in `fit_surrogate`, is replaced by its surrogate.
+    weights : PositionalWeights, or a callable s as in `fit_surrogate`
     k : int
-        Letters in each word.
     background : Background, optional
         The distribution of X; uniform by default. Required for a callable.
     scale : {"poim", "firm"}, default "poim"
         "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
-    n : int, optional
-        Calls of the model for its surrogate; required for a callable.
-    random_state : int, RandomState or None, default None
+    n, random_state : optional
+        For a callable: how many sequences its surrogate is fitted to, and the seed.
 
     Examples
     --------
@@ -163,11 +160,9 @@ def motif_rank(
 
     Parameters
     ----------
-    importance : array of shape (L - k + 1, a**k), as `poim` gives it
-    motif : str of k letters
-    positions : slice, default slice(None)
-        Positions of the motif's first letter.
-    alphabet : Alphabet, default DNA
+    importance, motif : array of shape (L - k + 1, a**k), as from `poim`, and str of k letters
+    positions : slice, default slice(None), of the motif's first letter
+    alphabet : as in `encode`
 
     Examples
     --------
@@ -196,14 +191,13 @@ def max_by_length(
 ) -> pd.DataFrame:
     """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
-    A DataFrame of lengths by positions; NaN where a word does not fit.
+    A DataFrame of lengths by positions; NaN where a word does not fit. On the scale "firm", lengths
+    can be compared.
 
     Parameters
     ----------
-    weights : PositionalWeights
+    weights, background, scale : as in `poim`
     max_k : int, default 8
-        The greatest length.
-    background, scale : as in `poim`; on the scale of FIRM, lengths can be compared
 
     Examples
     --------

@@ -63,25 +63,19 @@ def top_motifs(
 
     so that the most that can still be gained after some letters is a function of the last d - 1 of
     them, by dynamic programming from the end. The best n motifs follow letter by letter, exactly.
-    If k > d, a table of all words of d letters must fit into memory: d is 10 at most, for DNA.
+    A table of all words of min(d, k) letters must fit into memory: 10 letters at most, for DNA.
+
+    The best motif comes first; ties, up to rounding, go by position and then by letters. Impossible
+    motifs are left out. If a word has one weight at all positions, Q' is the mean over positions.
 
     Parameters
     ----------
-    weights : PositionalWeights
-        If it has one weight for a word at all positions, Q' is the mean over positions.
-    length, n : int
-        k, perhaps far too long for a table of all a**k words, and how many motifs to return.
-    background : Background, optional
-        The distribution of X; uniform by default. Motifs that are impossible are left out.
+    weights, background : as in `poim`
+    length, n : int, the number of letters k, and how many motifs to return
     merge : bool, default True
         List a motif once: words that differ from a better one in at most k // 3 letters, changed
         or moved over the edge, at positions that lead to it in steps below k, are left out. A model
         of both strands (`reverse_complement`) names a motif on one strand in any case.
-
-    Returns
-    -------
-    list of Motif
-        The best first; ties, which rounding may break, by position and then by letters.
 
     Examples
     --------
@@ -160,9 +154,8 @@ def _top(
     d = min(k, max(background.order + 1, weights.degree))
     if (L - k + 1) * a**k <= _ENTRIES:
         d = k
-    if d < k:
-        table = f"the table of all words of {d} letters, the degree, that length={k} needs,"
-        check_memory(table, (8, L - d + 1, a**d))
+    table = f"the table of all words of {d} letters for length={k} and degree={weights.degree},"
+    check_memory(table, (8 if d < max(k, weights.degree) else 2, L - d + 1, a**d))
     first, gains = _gains(weights, k, d, background)
     rest = [np.zeros((len(first), 1))]  # the most that can still come after t = k, ..., d letters
     for gain in gains[::-1]:

@@ -41,31 +41,25 @@ def fit_surrogate(
 ) -> PositionalWeights:
     """Fit weights of words to any model, over a background, by ridge regression.
 
-    Draws n sequences, asks the model for their scores, and fits one weight for each word at each
+    Draws n sequences, calls the model for their scores, and fits one weight for each word at each
     position, s(x) ~ b + sum_i alpha_i k(x_i, x) with the weighted degree kernel, or one weight for
     each word wherever it stands, s(x) ~ b + sum_y w_y (number of y in x). The penalty is the one
-    that predicts the scores of a fifth of the sequences best; the final fit uses all sequences.
-    Its `r2` is the share of the variance that it explains on that fifth, NaN if all scores there
-    are equal; below 0.5 there is a warning. Two motifs that must occur together are missed:
-    `confirm` the motifs that matter.
+    that predicts a held-out fifth of the scores best; the final fit uses all sequences. `r2` is the
+    share of the variance explained on that fifth, NaN if all scores there are equal; below 0.5
+    there is a warning. Motifs that count only together are missed: `confirm` those that matter.
 
     Parameters
     ----------
     score : callable or torch module
         From codes of shape (m, L), A, C, G, T = 0..3 for DNA, to m scores, an array or tensor of
         shape (m,) or (m, 1). A torch module gets ``one_hot`` letters of shape (m, a, L).
-    background : Background
-    n : int
-        How many sequences to draw and score; at least 10.
+    background, n : Background, int of at least 10, what to draw and how many
     positional : {"auto", True, False}, default "auto"
         True for signals at fixed places, such as splice sites; False for motifs that may stand
         anywhere; "auto" takes what predicts held-out scores better.
-    degree : int, optional
-        Letters in the longest words; by default 4 with positions and 6 without.
-    reverse_complement : bool, default False
-        Give a word and its reverse complement one weight.
-    batch_size : int, default 1000
-        Sequences in one call of `score`.
+    degree : int, optional, letters in the longest words; by default 4 with positions, 6 without
+    reverse_complement : bool, default False, give a word and its reverse complement one weight
+    batch_size : int, default 1000, sequences in one call of `score`
     random_state : int, RandomState or None, default None
 
     Examples
@@ -219,13 +213,11 @@ def confirm(
 
     Parameters
     ----------
-    score, background, batch_size, random_state : as in `fit_surrogate`
     motifs : sequence of `Motif`, or of (word, position)
         Ambiguous letters allowed. With the position None the motif is put at random positions.
-    n : int
-        Pairs for each motif, at least 10; m motifs take (m + 1) n scores.
-    surrogate : PositionalWeights, optional
-        The result of `fit_surrogate`, as control variate.
+    n : int, pairs for each motif, at least 10; m motifs take (m + 1) n scores
+    surrogate : PositionalWeights, optional, the result of `fit_surrogate` as control variate
+    score, background, batch_size, random_state : as in `fit_surrogate`
 
     Examples
     --------

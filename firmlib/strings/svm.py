@@ -35,34 +35,26 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         1/2 alpha'K alpha + C sum_i v_i loss(1 - y_i s(x_i)),  loss(t) = max(0, t) or max(0, t)^2,
 
     where v_i is 1 unless there are weights of classes or of sequences. It is for motifs near fixed
-    places; for motifs that may stand anywhere, train another model and use `fit_surrogate`.
+    places; for motifs that may stand anywhere, train another model and use `fit_surrogate`. After
+    `fit`, `weights_` holds the model unfolded into `PositionalWeights`, and `kernel_` the arguments
+    of `wds_kernel`; other attributes are those of scikit-learn's `SVC`.
 
     Parameters
     ----------
     degree : int from 1 to 31, default 8
-        The longest word that the kernel compares.
     shift, shift_weights, normalize, reverse_complement, unknown : as in `wds_kernel`
     C : float, default 1.0
-        Weight of the loss.
     loss : {"hinge", "squared_hinge"}, default "hinge"
         "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
         "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
         `WDSOperator`, in time and memory linear in n.
     class_weight : dict from class to weight, "balanced" or None, default None
-    alphabet : Alphabet, optional
-        DNA by default.
+    alphabet : Alphabet, optional; DNA by default
     tol : float, default 1e-6
-        "hinge": what SVC calls tol. "squared_hinge": the relative error of alpha.
+        The tolerance of `SVC`, or the relative error of alpha for "squared_hinge".
     max_iter : int, default -1
-        Limit of SVC's or of Newton's steps; -1 means no limit for SVC and 100 for Newton's method,
-        which takes about ten. A `ConvergenceWarning` says that the limit was reached.
-
-    Attributes
-    ----------
-    weights_ : PositionalWeights
-        The model unfolded, computed when first needed.
-    kernel_ : dict
-        The arguments of `wds_kernel` that the model was fitted with; other names as in `SVC`.
+        Limit of steps; -1 means no limit for SVC and 100 for Newton's method, which takes about
+        ten. If the limit is reached, there is a `ConvergenceWarning`.
 
     Examples
     --------

@@ -177,15 +177,20 @@ class PositionalWeights:
         return [(self.sequences[part], value[part]) for part in parts]
 
     def at(self, d: int, code: np.ndarray) -> np.ndarray:
-        """w_{y,i} for the words `code` (n, L - d + 1) of length `d` where they stand."""
-        w, position = np.zeros(code.shape), np.broadcast_to(np.arange(code.shape[1]), code.shape)
+        """w_{y,i} for the words `code` (n, L - d + 1) where they stand; -1 stands for no word.
+
+        Long words that are in no sequence become -1 in `code`: no longer word begins with them.
+        """
         if d in self.tables:
-            return np.where(code < 0, 0, self.tables[d][position, code])
-        words = [windows(X, d, len(self.alphabet)).ravel() for X, _ in self._batches(d)]
-        known = np.sort(np.concatenate(words))
-        *where, _ = find(code, known[known >= 0])
-        codes, column = np.unique(code[*where], return_inverse=True)
-        w[*where] = self.columns(d, codes)[position[*where], column]
+            return np.where(code < 0, 0, self.tables[d][np.arange(code.shape[1]), code])
+        row, start = np.nonzero(code >= 0)
+        codes, column = np.unique(code[row, start], return_inverse=True)
+        known = np.append(np.sort(windows(self.sequences, d, len(self.alphabet)), axis=None), -2)
+        known = known[np.searchsorted(known[:-1], codes)] == codes
+        code[row, start] = np.where(known, codes, -1)[column]
+        row, start, column = (each[known[column]] for each in (row, start, column))
+        w = np.zeros(code.shape)
+        w[row, start] = self.columns(d, codes[known])[start, (np.cumsum(known) - 1)[column]]
         return w
 
     def score(
@@ -213,9 +218,13 @@ class PositionalWeights:
         """Sum of the weights of the words in each row of `X`; unknown letters match nothing."""
         s = np.zeros(len(X))
         for start in range(0, len(X), _BATCH):
-            rows = slice(start, start + _BATCH)
+            rows, shorter = slice(start, start + _BATCH), np.zeros(0)
             for d in range(1, self.degree + 1):
-                s[rows] += self.at(d, windows(X[rows], d, len(self.alphabet))).sum(axis=1)
+                code = windows(X[rows], d, len(self.alphabet))
+                if d > self.split + 1:
+                    code[shorter[:, : code.shape[1]] < 0] = -1
+                s[rows] += self.at(d, code).sum(axis=1)
+                shorter = code
         return s
 
 

@@ -16,9 +16,8 @@ def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) ->
 
     Parameters
     ----------
-    words : n str, or codes of shape (n, k)
-        Of at most 31 letters for DNA, 14 for proteins.
-    alphabet : Alphabet, default DNA
+    words : n str or codes (n, k), of at most 31 letters for DNA, 14 for proteins
+    alphabet : as in `encode`
 
     Examples
     --------
@@ -36,9 +35,8 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
 
     Parameters
     ----------
-    index : integer array of shape (n,)
-    k : int
-    alphabet : Alphabet, default DNA
+    index, k : integers of shape (n,), int
+    alphabet : as in `encode`
 
     Examples
     --------

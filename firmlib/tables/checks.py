@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 __all__: list[str] = []  # nothing here is public
 
 MEMORY_LIMIT = 8 * 2**30  # bytes above which an array is refused before it is allocated
+RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
 
 
 def short(values: Sequence, most: int = 5) -> str:
@@ -25,8 +26,23 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
 
 
 def as_numpy(value: Any) -> Any:
-    """Return a torch tensor as an array, wherever it is; anything else as it is."""
+    """Return a torch tensor on any device as an array, and anything else unchanged."""
     return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether `value` is an integer of Python or NumPy, not a truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether `value` is a number of Python or NumPy, not a truth value."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def is_model(value: Any) -> bool:
+    """Return whether `value` is an estimator or a function, which must be evaluated on rows."""
+    return callable(value) or any(hasattr(value, m) for m in ("fit", *RESPONSE_METHODS))
 
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
@@ -39,15 +55,14 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         array = array.astype(float, copy=False)
     except (TypeError, ValueError) as e:
         raise ValueError(f"{name} must hold numbers, got {type(value).__name__}: {e}") from e
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} axes, got shape {array.shape}")
-    if shape and any(e is not None and e != a for e, a in zip(shape, array.shape, strict=True)):
-        expected = tuple("any" if e is None else e for e in shape)
+    check_ndim(name, array.shape, ndim)
+    expected = tuple("any" if size is None else size for size in shape or array.shape)
+    if any(e not in ("any", size) for e, size in zip(expected, array.shape, strict=True)):
         raise ValueError(f"{name} has shape {array.shape}, expected {expected}")
     if array.size == 0:
-        raise ValueError(f"{name} is empty, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        bad = np.argwhere(~np.isfinite(array))
+        raise ValueError(f"{name} is empty: its shape is {array.shape}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
         where = tuple(bad[0].tolist())
         raise ValueError(
             f"{name} must be finite, got {len(bad)} NaN or inf, the first {array[where]} at {where}"
@@ -55,21 +70,26 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     return array
 
 
+def check_ndim(name: str, shape: tuple[int, ...], ndim: int) -> None:
+    """Raise unless a shape has `ndim` axes."""
+    if len(shape) != ndim:
+        axes = "1 axis" if ndim == 1 else f"{ndim} axes"
+        raise ValueError(f"{name} must have {axes}, got shape {shape}")
+
+
 def check_unmasked(name: str, value: Any) -> None:
     """Raise if some entries of a masked array are masked."""
     if np.ma.is_masked(value):
-        bad = np.argwhere(np.ma.getmaskarray(value))
         raise ValueError(
-            f"{name} must not be masked, got {len(bad)} masked values, the first at {bad[0]}"
+            f"{name} must not be masked, got {np.ma.count_masked(value)} masked values"
         )
 
 
 def check_number(
     name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
 ) -> float:
-    """Return `value` as a finite number from `low` to `high`, or `above` low."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    inside = number and np.isfinite(float(value)) and low <= value <= high
+    """Return `value` as a finite number from `low` (or, if `above`, greater than it) to `high`."""
+    inside = is_number(value) and np.isfinite(float(value)) and low <= value <= high
     if not inside or (above and value == low):
         least = f" {'above' if above else 'from'} {low:g}" if np.isfinite(low) else ""
         most = f" to {high:g}" if np.isfinite(high) else ""
@@ -83,11 +103,6 @@ def check_confidence_level(value: Any) -> None:
         raise ValueError(f"confidence_level must be a number above 0 and below 1, got {value!r}")
 
 
-def is_integer(value: Any) -> bool:
-    """Return whether `value` is an integer, of Python or NumPy, and not a truth value."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int from `low` to `high`."""
     if not is_integer(value) or value < low or (high is not None and value > high):
@@ -98,7 +113,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
 
 def check_n_bins(n_bins: Any) -> None:
     """Raise unless `n_bins` is "auto" or an integer of at least 2."""
-    if not (is_integer(n_bins) and n_bins >= 2) and n_bins not in ("auto",):
+    if n_bins != "auto" and not (is_integer(n_bins) and n_bins >= 2):
         raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
 
 
@@ -112,7 +127,7 @@ def check_probability(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = False) -> np.ndarray:
-    """Return `n` non-negative weights, not only `zeros` unless allowed; None means ones."""
+    """Return `n` non-negative weights; all may be 0 only if `zeros`. None means all ones."""
     if value is None:
         return np.ones(n)
     weights = check_array(name, value, 1, (n,))
@@ -129,19 +144,15 @@ def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.nd
     cov = check_array(name, value, 2, None if d is None else (d, d))
     if cov.shape[0] != cov.shape[1]:
         raise ValueError(f"{name} must be square, got shape {cov.shape}")
-    if (np.diag(cov) < 0).any():
-        raise ValueError(f"{name} must have variances >= 0, got {np.diag(cov).min():.3g}")
-    sd = np.sqrt(np.diag(cov))
+    sd = np.sqrt(np.abs(np.diag(cov)))
     unit = np.where(sd > 0, sd, 1)
     correlation = cov / np.outer(unit, unit)  # so that units do not matter
     asymmetry = np.abs(correlation - correlation.T).max()
     if asymmetry > 1e-8:
-        raise ValueError(f"{name} must be symmetric, got correlations {asymmetry:.3g} apart")
+        raise ValueError(f"{name} must be symmetric, got entries {asymmetry:.3g} sd² apart")
     smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
     if smallest < -1e-8 or cov[sd == 0].any():
-        raise ValueError(
-            f"{name} must be positive semi-definite, got the eigenvalue {smallest:.3g}"
-        )
+        raise ValueError(f"{name} must be positive semi-definite, got eigenvalue {smallest:.3g}")
     return (cov + cov.T) / 2
 
 
@@ -165,15 +176,15 @@ def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
 
 
 def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return the features' names, or those to use instead, all different."""
+    """Return the names of features, or `feature_names` instead; all must differ."""
     if isinstance(feature_names, str):
-        raise ValueError(f"feature_names={feature_names!r} must be a sequence of names")
+        raise ValueError(f"feature_names={feature_names!r} must be a list of names")
     if feature_names is not None and len(feature_names) != len(names):
         raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
     names = list(map(str, names if feature_names is None else feature_names))
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise ValueError(
-            f"feature names must differ, got {name!r} {count} times; expected a dict of features"
+            f"feature names must differ, got {name!r} {count} times; pass a dict to name features"
         )
     return names

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import datetime
 import sys
+from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, check_number, short
+from firmlib.tables.checks import as_numpy, check_ndim, check_number, short
 
 __all__: list[str] = []  # nothing here is public
 
 _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
-_KINDS = {  # by what pandas calls the values of an array of objects
-    **dict.fromkeys(("datetime", "datetime64", "date", "period"), "date"),
-    **dict.fromkeys(("timedelta", "timedelta64", "time"), "duration"),
-    **dict.fromkeys(("floating", "mixed-integer-float", "decimal", "empty", "integer"), "number"),
-    **dict.fromkeys(("string", "bytes"), "nominal"),
-    "boolean": "ordered",
-}
+_TRUTH = np.array([False, True], object)
 
 
 class Column(NamedTuple):
@@ -64,7 +59,7 @@ class Column(NamedTuple):
         return np.append(self.labels, np.array([None]))[np.nan_to_num(values, nan=-1).astype(int)]
 
     def number(self, name: str, value: Any) -> float:
-        """Return the number of a user's value, which messages `name`; nan if it is no level."""
+        """Return the number that stands for a user's value, or nan for an unknown level."""
         if self.labels is not None and self.labels.dtype.kind in "iu":
             place = int(np.searchsorted(self.labels, value, side="right")) - 1
             return place + 0.5 * (place < 0 or self.labels[place] != value)  # between two levels
@@ -74,14 +69,16 @@ class Column(NamedTuple):
         if self.kind not in _MICROSECONDS:
             return check_number(name, value)
         try:
-            if not isinstance(value, datetime.time):
-                value = pd.Timestamp(value) if self.kind == "date" else pd.Timedelta(value)
-            return float(_of_objects(name, np.array([value], object)).values[0])
+            if self.kind == "date":
+                moment = pd.Timestamp(value)
+            else:
+                moment = pd.Timedelta(str(value) if isinstance(value, datetime.time) else value)
+            return float(read(name, [moment], 1).values[0])
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
 
     def nominal(self, n: int) -> Self:
-        """Return the same values as levels without order."""
+        """Return the same values as nominal levels."""
         if self.labels is not None:
             return self._replace(kind="nominal")
         codes, levels = pd.factorize(self.dense(n), sort=True)
@@ -100,32 +97,28 @@ class Column(NamedTuple):
             )
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
-        old = before.labels.tolist()
-        known = set(old)
-        new = [label for label in self.labels.tolist() if label not in known]
+        both = np.concatenate([before.labels, self.labels], dtype=object)
+        labels = pd.Index(both, dtype=object).unique()
+        new = labels[len(before.labels) :].tolist()
         if new and self.kind == "ordered":
             raise ValueError(
-                f"{name} has the ordered levels {short(old)} in one chunk and also {short(new)} in "
-                "another; expected the same in all"
+                f"{name} has the ordered levels {short(before.labels.tolist())} in one chunk and "
+                f"also {short(new)} in another; expected the same levels in all chunks"
             )
-        place = {label: k for k, label in enumerate(old + new)}
-        codes = np.array([*map(place.__getitem__, self.labels.tolist()), np.nan])
+        codes = np.append(labels.get_indexer_for(self.labels), np.nan)
         values = codes[np.nan_to_num(self.values, nan=-1).astype(int)]
-        labels = pd.Series(old + new, dtype=object).to_numpy() if new else before.labels
+        labels = labels.to_numpy() if new else before.labels
         return self._replace(values=values, labels=labels)
 
 
 def as_array(name: str, values: Any, expected: str = "one value per row") -> np.ndarray:
-    """Return a list as an array; with words as objects, since [1, "a"] would become words."""
+    """Return a list as an array, of objects if it holds words: [1, "a"] is not ["1", "a"]."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be {expected}, but its rows differ in length") from error
     words = array.dtype.kind in "US" and isinstance(values, list | tuple)
     return np.array(values, dtype=object) if words else array
-
-
-_TRUTH = np.array([False, True], object)
 
 
 def read(name: str, values: Any, n: int) -> Column:
@@ -143,16 +136,24 @@ def read(name: str, values: Any, n: int) -> Column:
             values = values.to_numpy()
         else:
             values = series
-    if len(values.shape) != 1:
-        raise ValueError(f"{name} must have 1 axes, got shape {values.shape}")
+    check_ndim(name, values.shape, 1)
     if len(values) != n:
         raise ValueError(f"{name} has shape {values.shape}, expected {(n,)}")
+    known: Any = slice(None)
     if isinstance(values, nw.Series):
-        return _of_series(name, values)
-    if not np.ma.is_masked(values):
-        return _of_array(name, np.ma.getdata(values))
-    known = ~np.ma.getmaskarray(values)
-    return _placed(known, _of_array(name, np.ma.getdata(values)[known]))
+        known = ~values.is_null().to_numpy().astype(bool)
+        column = _of_series(name, values.drop_nulls())
+    elif np.ma.is_masked(values) or values.dtype.kind == "O":
+        known = ~(pd.isna(np.ma.getdata(values)) | np.ma.getmaskarray(values))
+        column = _of_array(name, np.ma.getdata(values)[known])
+    else:
+        column = _of_array(name, np.ma.getdata(values))
+    if len(column.values) < n:
+        placed = np.full(n, np.nan)
+        placed[known] = column.values
+        column = column._replace(values=placed)
+    check_no_inf(name, column.values)
+    return column
 
 
 def check_present(name: str, values: np.ndarray) -> None:
@@ -176,35 +177,22 @@ def check_no_inf(name: str, values: np.ndarray, rows: slice | np.ndarray = slice
         )
 
 
-def _placed(known: np.ndarray, column: Column) -> Column:
-    """Return a column of the known rows as one of all rows."""
-    values = np.full(len(known), np.nan)
-    values[known] = column.values
-    return column._replace(values=values)
-
-
 def _of_array(name: str, values: np.ndarray) -> Column:
+    """Return the values of an array, in which no objects are missing."""
     kind = values.dtype.kind
     if kind in "iu":
         return _integers(values)
     if kind == "f":
-        values = np.ascontiguousarray(values, dtype=float)
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(values.sum())  # faster than looking at each
-        if not finite:
-            check_no_inf(name, values)
-        return Column(values)
+        return Column(np.ascontiguousarray(values, dtype=float))
     if kind == "b":
         return Column(values.astype(float), None, "ordered", _TRUTH)
     if kind in "mM":
         kind = "date" if kind == "M" else "duration"
         moments = values.astype(_MICROSECONDS[kind])
         return Column(np.where(np.isnat(moments), np.nan, moments.astype(float)), None, kind)
-    if kind not in "OUST":
-        raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
-    values = values.astype(object, copy=False)
-    known = ~pd.isna(values)
-    return _placed(known, _of_objects(name, values[known]))
+    if kind in "OUST":
+        return _of_objects(name, values.astype(object, copy=False))
+    raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
 
 
 def _integers(values: np.ndarray) -> Column:
@@ -219,51 +207,56 @@ def _integers(values: np.ndarray) -> Column:
 
 
 def _of_series(name: str, series: nw.Series) -> Column:
+    """Return the values of a column of a frame, none of them missing."""
     dtype, native = series.dtype, series.to_native()
     if dtype.is_integer():
-        known = ~series.is_null().to_numpy().astype(bool)
-        return _placed(known, _of_array(name, series.drop_nulls().to_numpy()))
-    if dtype.is_numeric():
-        return _of_array(name, series.cast(nw.Float64).to_numpy().astype(float))
-    if dtype == nw.Boolean:
-        return Column(series.cast(nw.Float64).to_numpy().astype(float), None, "ordered", _TRUTH)
+        return _of_array(name, series.to_numpy())
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        numbers = series.cast(nw.Float64).to_numpy().astype(float)
+        return _of_array(name, numbers.astype(bool) if dtype == nw.Boolean else numbers)
     if dtype in (nw.Datetime, nw.Date, nw.Duration):
         spell = dtype == nw.Duration
         moments = series.dt.total_microseconds() if spell else series.dt.timestamp("us")
-        return Column(moments.cast(nw.Float64).to_numpy(), None, "duration" if spell else "date")
+        return Column(moments.to_numpy().astype(float), None, "duration" if spell else "date")
     if dtype in (nw.Categorical, nw.Enum):
         categories: Any = getattr(native, "cat", None)
         if hasattr(categories, "codes"):  # of pandas
-            codes = categories.codes.to_numpy().astype(float)
-            labels = categories.categories.astype(object).to_numpy()
+            codes, labels = categories.codes.to_numpy(), categories.categories.astype(object)
             kind = "ordered" if categories.ordered else "nominal"
-            return Column(np.where(codes < 0, np.nan, codes), None, kind, labels)
+            return Column(codes.astype(float), None, kind, labels.to_numpy())
         series = series.cast(nw.String)
-    return _of_array(name, series.to_numpy().astype(object, copy=False))
+    values = series.to_numpy().astype(object, copy=False)
+    check_ndim(name, values.shape, 1)  # a struct has more
+    return _of_array(name, values)
 
 
 def _of_objects(name: str, values: np.ndarray) -> Column:
     """Return Python objects, all of one kind and none missing."""
-    called = pd.api.types.infer_dtype(values, skipna=False)
-    kind = _KINDS.get(called)
-    if kind is None:
-        first = values[0]
-        other = next((v for v in values if type(v) is not type(first)), first)
-        raise ValueError(
-            f"{name} holds values such as {first!r} ({type(first).__name__}) and {other!r} "
-            f"({type(other).__name__}); expected numbers, words, dates or truth values, of one kind"
-        )
-    if called == "integer":
-        small = all(-(2**63) <= v < 2**63 for v in values)
-        return _integers(values.astype(np.int64) if small else values)
-    if kind == "nominal":
-        codes, labels = pd.factorize(values, sort=True)
-        return Column(codes.astype(float), None, kind, np.asarray(labels))
-    if kind == "duration":
-        some = pd.to_timedelta(values.astype(str) if called == "time" else values).to_numpy()
-    elif kind == "date":
-        dates: Any = pd.PeriodIndex(values).to_timestamp() if called == "period" else values
-        some = pd.to_datetime(dates, utc=True).tz_localize(None).to_numpy()
-    else:
-        some = values.astype(bool if kind == "ordered" else float)
+    some: Any
+    match called := pd.api.types.infer_dtype(values, skipna=False):
+        case "string" | "bytes":
+            codes, labels = pd.factorize(values, sort=True)
+            return Column(codes.astype(float), None, "nominal", np.asarray(labels))
+        case "integer":
+            with suppress(OverflowError):  # beyond 64 bits they stay objects
+                values = values.astype(np.int64)
+            return _integers(values)
+        case "boolean":
+            some = values.astype(bool)
+        case "floating" | "mixed-integer-float" | "decimal" | "empty":
+            some = values.astype(float)
+        case "datetime" | "datetime64" | "date":
+            some = pd.to_datetime(values, utc=True).tz_localize(None).to_numpy()
+        case "period":
+            some = pd.PeriodIndex(values).to_timestamp().to_numpy()
+        case "timedelta" | "timedelta64" | "time":
+            some = pd.to_timedelta(values.astype(str) if called == "time" else values).to_numpy()
+        case _:
+            first = values[0]
+            other = next((v for v in values if type(v) is not type(first)), first)
+            raise ValueError(
+                f"{name} holds values such as {first!r} ({type(first).__name__}) and {other!r} "
+                f"({type(other).__name__}); expected numbers, words, dates or truth values, all "
+                "of one kind"
+            )
     return _of_array(name, some)

@@ -1,19 +1,20 @@
-"""Rows that come in chunks: Parquet files, datasets, lazy frames, iterables and Dask."""
+"""Rows that come in chunks: files, datasets, lazy frames, iterables, Dask; bars for long work."""
 
+import copy
 import glob
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import check_memory
+from firmlib.tables.checks import check_memory, check_ndim, is_model
 
 __all__: list[str] = []  # nothing here is public
 
@@ -21,6 +22,19 @@ T = TypeVar("T")
 
 _SAMPLED = 16  # row groups or partitions that a sample is drawn from
 _FAN_IN = 8  # parts that one task merges
+_SECONDS = 4  # of work before a bar appears
+
+
+def progress(items: Collection[Any], what: str) -> Iterable[Any]:
+    """Return the items, with a bar on stderr once a loop over them takes more than 4 seconds.
+
+    There is no bar without tqdm, or with TQDM_DISABLE=1 in the environment.
+    """
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return items
+    return tqdm(items, desc=what, delay=_SECONDS, leave=False)
 
 
 def is_source(X: Any) -> bool:
@@ -33,16 +47,34 @@ def _is_on_disk(X: Any) -> bool:
     return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
 
 
+def is_rows(X: Any) -> bool:
+    """Return whether a list holds the rows of one table, not tables."""
+    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
+
+
+def named(score: Any, **columns: Any) -> dict[str, Any]:
+    """Return the weights and groups of rows in chunks; raise unless they name columns."""
+    if not is_model(score):
+        raise ValueError(
+            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
+            "come in chunks; pass the scores of each chunk to partial_fit"
+        )
+    for name, value in columns.items():
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{name} must name a column, because the rows come in chunks")
+    return columns
+
+
 def chunks(X: Any) -> Iterator[Any]:
-    """Return the rows of a source (but Dask) or an iterable as tables in memory, one by one."""
+    """Return the rows of a source (except Dask) or an iterable as tables, one by one."""
     if _is_on_disk(X):
         return (read() for read in _row_groups(X))
     if hasattr(X, "collect_batches"):
         return iter(X.collect_batches())
     if hasattr(X, "columns") or hasattr(X, "dtype") or not isinstance(X, Iterable):
         raise ValueError(
-            f"X={type(X).__name__} must be an iterable of tables, a LazyFrame, a dataset, or a "
-            "path of Parquet files; for one table use partial_fit or firm"
+            f"X={type(X).__name__} must be an iterable of tables, a LazyFrame, a dataset or a path "
+            "of Parquet files; use partial_fit or firm for one table"
         )
     return iter(X)
 
@@ -82,7 +114,7 @@ def _drawn(count: int) -> list[int]:
 
 
 def _some_rows(table: Any, n: int, seed: int, tables: int) -> Any:
-    """Return the share of one of some tables in n random rows."""
+    """Return random rows of one of some tables, its share of n rows."""
     total = table.shape[0]
     count = min(-(-n // tables), total)
     rows = np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
@@ -97,8 +129,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
 
 def partitions(X: Any) -> list[Any]:
     """Return the partitions of a Dask array or data frame, delayed, each with all columns."""
-    if len(X.shape) != 2:
-        raise ValueError(f"X must be a table with 2 axes (rows, columns), got shape {X.shape}")
+    check_ndim("X", X.shape, 2)
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
         lengths = np.nan_to_num(X.chunks[0]).astype(int)
@@ -125,6 +156,23 @@ def dask_reduce(
         found = [delayed(reduce)(two, group) for group in groups]
     with ProgressBar() if progress else nullcontext():
         return found[0].compute()
+
+
+def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
+    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
+    blocks, empty = partitions(X), stream.emptied()
+    if empty.shared is None:
+        empty.find_bins(sample(blocks, stream.first_rows), columns["groups"])
+    one = partial(_partition_sum, empty, score, columns)
+    return dask_reduce(blocks, one, _merged, progress=progress)
+
+
+def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, index: int) -> Any:
+    return copy.deepcopy(stream).partial_fit(table, score, **columns)
+
+
+def _merged(one: Any, two: Any) -> Any:
+    return copy.deepcopy(one).merge(two)
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, short
+from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, is_model, short
 from firmlib.tables.columns import Column, as_array, check_no_inf, read
 
 __all__: list[str] = []  # nothing here is public
@@ -20,10 +20,9 @@ _TILE = 1024  # rows whose columns are copied together, so that they stay in the
 
 
 class Table:
-    """A table seen once, whose columns are read as numbers when they are asked for.
+    """A table whose columns are read as numbers when they are asked for.
 
-    Its data stay as they are, since a model gets just these. A chunk may have no rows (`at_least`
-    is 0), and levels may be absent from it.
+    The data stay as they are, for the model. A chunk (`at_least` is 0) may lack rows and levels.
 
     >>> Table([[1, 2], [3, 4], [5, np.nan]]).column("x1").values
     array([ 2.,  4., nan])
@@ -33,7 +32,9 @@ class Table:
         self.data = _checked(data, name)
         shape = tuple(self.data.shape)
         if len(shape) != 2:
-            raise ValueError(f"{name} must be a table with 2 axes (n, d), got shape {shape}")
+            raise ValueError(
+                f"{name} must be a table with 2 axes (rows, columns), got shape {shape}"
+            )
         if shape[0] < at_least or shape[1] < 1:
             raise ValueError(
                 f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
@@ -44,7 +45,7 @@ class Table:
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """See a table, unless it was seen before."""
+        """Return `data` as a table, which it may be already."""
         return data if isinstance(data, cls) else cls(data)
 
     @property
@@ -57,32 +58,31 @@ class Table:
         """The names of its columns; x0, x1, ... if it has none."""
         if not self.is_frame:
             return [f"x{j}" for j in range(self.width)]
-        arrow = hasattr(self.data, "column_names")
-        return list(map(str, self.data.column_names if arrow else self.data.columns))
+        return list(map(str, self.data.column_names if self._is_arrow else self.data.columns))
+
+    @property
+    def _is_arrow(self) -> bool:
+        return type(self.data).__module__.startswith("pyarrow")
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: j for j, name in reversed(list(enumerate(self.names)))}  # the first counts
 
-    def position(self, j: Any) -> int:
-        """Return the position of a column given by name or position."""
+    def place(self, j: Any) -> int:
+        """Return the position of a column that a user gives by name or position."""
         if isinstance(j, str) and j in self._positions:
             return self._positions[j]
-        if is_integer(j) and -self.width <= j < self.width:
-            return int(j) % self.width
-        raise ValueError(
-            f"feature {j!r} is not a column of {self.name}; expected one of the {self.width}: "
-            f"{short(self.names, 8)}"
-        )
-
-    def place(self, j: Any) -> int:
-        """Return the position of a column that a user asks for; two that have it are refused."""
-        place = self.position(j)
+        if not is_integer(j) or not -self.width <= j < self.width:
+            raise ValueError(
+                f"feature {j!r} is not a column of {self.name}, whose {self.width} columns are "
+                f"{short(self.names, 8)}"
+            )
+        place = int(j) % self.width
         labelled = self._positions.get(str(j), place) if self.is_frame else place
         if labelled != place:
             raise ValueError(
-                f"feature {j} may be the column at position {j} of {self.name} or the one with the "
-                f"label {j}, at position {labelled}; expected a name, such as {str(j)!r} for this"
+                f"feature {j} may be the column at position {j} of {self.name} or the column with "
+                f"the label {j}, at position {labelled}; pass {str(j)!r} for the label"
             )
         return place
 
@@ -101,10 +101,7 @@ class Table:
     def rows(self, start: int, stop: int) -> Table:
         """Return a table of the rows from start to stop."""
         data = self.data.tocsr() if is_sparse(self.data) else self.data
-        if hasattr(data, "column_names"):
-            part = data.slice(start, stop - start)
-        else:
-            part = data.iloc[start:stop] if hasattr(data, "iloc") else data[start:stop]
+        part = (data.iloc if hasattr(data, "iloc") else data)[start:stop]
         other = Table(part, self.name, at_least=0)
         other.categorical = self.categorical
         return other
@@ -121,15 +118,15 @@ class Table:
         return data
 
     def column(self, j: Any) -> Column:
-        """Return a column; of a sparse one that is mostly 0, the values that are stored."""
-        j = self.position(j)
+        """Return a column; if it is sparse and mostly 0, only its stored values."""
+        j = self.place(j) if isinstance(j, str) else range(self.width)[j]
         name, data = f"column {self.names[j]!r} of {self.name}", self.readable
         if is_sparse(data):
             column = self._sparse_column(name, j)
-        elif hasattr(data, "column_names"):
+        elif self._is_arrow:
             column = read(name, data.column(j), self.n)
         else:
-            column = read(name, data.iloc[:, j] if hasattr(data, "iloc") else data[:, j], self.n)
+            column = read(name, (data.iloc if hasattr(data, "iloc") else data)[:, j], self.n)
         return column.nominal(self.n) if j in self.categorical else column
 
     def _sparse_column(self, name: str, j: int) -> Column:
@@ -146,7 +143,7 @@ class Table:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether all columns are numbers of one dense array or pandas frame, so for `block`."""
+        """Whether all columns are numbers of one dense array or pandas frame, as `block` needs."""
         data = self.readable
         array = type(data) in (np.ndarray, np.memmap)  # a masked array holds more
         dtypes = {data.dtype} if array else set(data.dtypes) if hasattr(data, "iloc") else set()
@@ -173,7 +170,7 @@ class Table:
         return block
 
     def vector(self, name: str, value: Any) -> Column:
-        """Return a value per row, given as an array or as a column; messages call it `name`."""
+        """Return one value per row, given as an array or the name of a column."""
         if isinstance(value, str):
             try:
                 return self.column(value)
@@ -184,23 +181,23 @@ class Table:
         return read(name, value, self.n)
 
     def check_rows(self, name: str, value: Any) -> None:
-        """Raise if a pandas object has another index than this table, so other rows."""
+        """Raise if a pandas object has another index than this table."""
         index, own = (getattr(each, "index", ()) for each in (value, self.data))
         if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
-                f"{short(own.tolist())}: take .loc[{self.name}.index] of it to match rows by "
-                "label, or .to_numpy() if its rows are in this order already"
+                f"{short(own.tolist())}; use .loc[{self.name}.index] to match rows by label, or "
+                ".to_numpy() if the rows are in the same order already"
             )
 
 
 def _checked(data: Any, name: str) -> Any:
-    """Return what has a shape and columns; a list of rows as an array."""
-    kind = type(data).__name__
-    if any(hasattr(data, method) for method in ("predict", "fit")) or callable(data):
-        raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
+    """Return an array, a sparse matrix or a frame as it is, and a list of rows as an array."""
     if hasattr(data, "columns") or hasattr(data, "dtype"):
         return np.asarray(data) if isinstance(data, np.matrix) else data
+    kind = type(data).__name__
+    if is_model(data):
+        raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
     if not isinstance(data, list | tuple) and not hasattr(data, "__array__"):
         raise ValueError(
             f"{name} must be a table with 2 axes (an array, sparse matrix or frame), got {kind}"
@@ -209,6 +206,6 @@ def _checked(data: Any, name: str) -> Any:
 
 
 def is_sparse(data: Any) -> bool:
-    """Return whether it is a sparse matrix or array of SciPy, which is not imported for this."""
+    """Return whether `data` is a sparse matrix or array of SciPy, without importing SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(data)

@@ -42,12 +42,8 @@ def test_every_notebook_has_a_page_and_its_download():
         assert (SITE / "downloads" / path.name).read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("name", "scheme"),
-    [(name, "http") for name in PAGES] + [(f"{name}.html", "file") for name in CLOSE_UPS],
-)
-def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screenshot):
-    page = open_page(f"{SITE.as_uri()}/{name}" if scheme == "file" else f"{server}/{name}")
+def assert_whole(page):
+    """Every formula is typeset and every image is drawn."""
     maths = page.evaluate(
         """() => [...document.querySelectorAll('.math')].map(e => e.querySelector(
             'mjx-container svg') && !e.querySelector('[data-mjx-error]') ? '' : e.textContent)"""
@@ -64,45 +60,62 @@ def test_page_is_whole_and_fits_a_phone(name, scheme, server, open_page, screens
         }"""
     )
     assert empty == []
-    if scheme == "http":
-        label = name.removesuffix(".html").replace("/", "-")
-        screenshot(page, f"desktop-{label}")
-        page.set_viewport_size(PHONE)
-        page.wait_for_timeout(700)  # the sidebars slide away
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        if name.removesuffix(".html") in CLOSE_UPS:
-            screenshot(page, f"phone-{label}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def show(page, scheme):
+    """Switch to a colour scheme, which the page follows a little later."""
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
+    page.wait_for_timeout(300)  # colours fade
+
+
+def assert_accessible(page):
+    """By axe-core, contrast among its rules."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]})["violations"]
+    serious = [f for f in found if f["impact"] in ("serious", "critical")]
+    assert [(f["id"], node["html"]) for f in serious for node in f["nodes"]] == []
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_everyone_can_read_it(name, width, scheme, server, open_page):
-    """By axe-core, contrast among its rules; of what a page has often, the first few."""
-    page = open_page(f"{server}/{name}", width=width, scheme=scheme)
-    page.evaluate(
+def test_page_is_whole_fits_a_phone_and_everyone_can_read_it(name, server, open_page, screenshot):
+    """In one load: light on a desktop, then dark, then dark on a phone."""
+    page, label = open_page(f"{server}/{name}"), name.removesuffix(".html").replace("/", "-")
+    close_up = name.removesuffix(".html") in CLOSE_UPS
+    assert_whole(page)
+    screenshot(page, f"desktop-{label}")
+    show(page, "dark")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, re.findall(r"\d+", background)[:3])) < 150
+    if close_up:
+        screenshot(page, f"dark-{label}")
+    page.set_viewport_size(PHONE)
+    page.wait_for_timeout(700)  # the sidebars slide away
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    if close_up:
+        screenshot(page, f"phone-{label}")
+    page.evaluate(  # of what a page has often, axe-core gets the first five
         """() => {
             for (const kind of ['mjx-container', '.highlight', 'dl.py', '.cell', '.toctree-l1']) {
                 [...document.querySelectorAll(kind)].slice(5).forEach(e => e.remove());
             }
         }"""
     )
-    found = Axe().run(page, options={"resultTypes": ["violations"]})["violations"]
-    serious = [f for f in found if f["impact"] in ("serious", "critical")]
-    assert [(f["id"], node["html"]) for f in serious for node in f["nodes"]] == []
+    assert_accessible(page)
+    show(page, "light")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.wait_for_timeout(700)
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("name", CLOSE_UPS)
+def test_page_is_whole_without_a_server(name, open_page):
+    assert_whole(open_page(f"{SITE.as_uri()}/{name}.html"))
 
 
 def test_axe_notices(server, open_page):
     page = open_page(f"{server}/cite.html")
     page.evaluate("document.querySelector('article p').style.color = '#aaa'")
     assert "color-contrast" in [f["id"] for f in Axe().run(page)["violations"]]
-
-
-@pytest.mark.parametrize("name", CLOSE_UPS)
-def test_dark_mode_is_dark(name, server, open_page, screenshot):
-    page = open_page(f"{server}/{name}.html", scheme="dark")
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert sum(map(int, re.findall(r"\d+", background)[:3])) < 150
-    screenshot(page, "dark-" + name.replace("/", "-"))
 
 
 def test_a_figure_stays_on_white_in_the_dark_and_says_what_it_is(server, open_page):

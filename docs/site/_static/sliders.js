@@ -33,6 +33,7 @@
       }),
     },
     bend: {
+      most: 5.2, // of the other worlds no bar is longer than 1
       sliders: [range("ε", -1, 1, 0.01, 0.5), range("μ", -2, 2, 0.05, 0)],
       bars: ([bend, mean]) => [
         bar("first order", Math.abs(1 + 2 * bend * mean)),
@@ -63,12 +64,12 @@
       const values = inputs.map((input) => Number(input.value));
       inputs.forEach((input, i) => { input.shown.textContent = values[i]; });
       const bars = world.bars(values);
-      const most = Math.max(1, ...bars.map(({ value }) => Math.abs(value)));
+      const most = world.most ?? 1; // a fixed scale: every bar moves
       table.replaceChildren();
       for (const { label, value, firm } of bars) {
         element("span", { class: "name" }, table).textContent = label;
         const track = element("span", { class: "track" }, table);
-        const width = `width: ${(100 * Math.abs(value)) / most}%`;
+        const width = `width: ${Math.min(100, (100 * Math.abs(value)) / most)}%`;
         element("span", { class: firm ? "bar firm" : "bar", style: width }, track);
         const number = element("span", { class: "value", "data-value": value }, table);
         number.textContent = value.toFixed(3);

@@ -1,0 +1,323 @@
+"""Change the library's source in one place at a time; `pytest` must notice within ten seconds.
+
+    python -m tests.mutants_library [WORD …]
+
+runs the mutants of the files whose path contains one of the words, or all of them. Survivors are
+named, and their number is the exit status. Run by `make mutants`.
+
+The table gives the test files that must notice a mutant (`binary` is tests/test_binary.py; `-k`
+selects tests, as in pytest), then the mutants: a file of firmlib, a text that occurs in it exactly
+once, and the text that replaces it. Every mutant runs in a fork of one process, which has imported
+everything but firmlib. Seconds are CPU seconds.
+"""
+
+import importlib
+import os
+import resource
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+from tqdm import tqdm
+
+from workflow import ROOT, engine
+
+SECONDS = 10
+WARM = "hypothesis hypothesis.extra.numpy pandas scipy.optimize scipy.stats sklearn.ensemble"
+WARM += " sklearn.inspection sklearn.linear_model sklearn.pipeline sklearn.svm"
+
+MUTANTS: dict[str, list[tuple[str, str, str]]] = {
+    "golden fuzz laws -k not (group or given or interaction or search or learn)": [
+        ("estimation/bins.py", "round(np.log2(n) / 2)", "round(np.log2(n) / 3)"),
+        ("estimation/bins.py", "np.ceil(np.log2(n / 4))", "np.ceil(np.log2(n / 2))"),
+        ("estimation/bins.py", "n_bins or 1.5 * 2**base)", "n_bins or 2**base)"),
+        ("estimation/bins.py", "np.ceil(want - 0.5)", "np.ceil(want + 0.5)"),
+        ("estimation/bins.py", "place[np.isnan(place)] = width - 1", "place[np.isnan(place)] = 0"),
+        ("estimation/bins.py", 'F[k], side="right") - 1', 'F[k], side="left") - 1'),
+        ("estimation/bins.py", "(start > F) & (slot > 0)", "(start > F) & (slot > 99)"),
+        ("estimation/bins.py", "first] < 0, -1, 1", "first] < 0, 1, 1"),
+        ("estimation/bins.py", "table.cumsum(axis=1) - 1", "table.cumsum(axis=1) - 2"),
+        ("estimation/bins.py", "1.0 if n_bins else _TAILS", "_TAILS"),
+        ("estimation/bins.py", "new[:, 1:] = F[:, 1:] != F[:, :-1]", "new[:, 1:] = True"),
+        ("estimation/rows.py", "= w, w * r, (w * r) ** 2,", "= w, w * r, w * r * r,"),
+        ("estimation/rows.py", "each[:] = w, w * r,", "each[:] = w, r,"),
+        ("estimation/rows.py", "0.0, self.s[here] - centre", "0.0, self.s[here] - self.centre"),
+        ("estimation/sums.py", "cell = slot + (fold", "cell = np.maximum(slot - 1, 0) + (fold"),
+        ("estimation/sums.py", "_moved(theirs.sums, other.centre, self.centre)", "theirs.sums"),
+        ("estimation/sums.py", "np.nan_to_num(to - centre)", "np.nan_to_num(centre - to)"),
+        ("estimation/sums.py", "wrr / W - square", "wrr / W"),
+        ("estimation/sums.py", "sums[5] + 2 * move", "sums[5] + move"),
+        ("estimation/sums.py", "np.sign(S @ (rank", "np.sign(-S @ (rank"),
+        ("estimation/sums.py", "sums[..., -1] = 0", "sums[..., 0] = 0"),
+        ("estimation/sums.py", "rows = np.flatnonzero(key <",
+         "rows = np.arange(m) + 0 * np.sum(key <"),
+        ("estimation/sums.py", "where[code]", "where[code[::-1]]"),
+        ("estimation/sums.py", "each, rows.fold[here])", "each, rows.fold[here][::-1])"),
+        ("estimation/variance.py", "rr - 2 * c * wr", "rr - c * wr"),
+        ("estimation/variance.py", "p * (m * m - e)", "p * (m * m + e)"),
+        ("estimation/variance.py", "SS - m * m * WW", "SS"),
+        ("estimation/variance.py", "TINY), W * W - WW", "TINY), W * W"),
+        ("estimation/variance.py", "(df * e * n)", "(df * e)"),
+        ("estimation/variance.py", " - whole.T[:, 0]", ""),
+        ("estimation/variance.py", "2 * self.p**2 * self.e**2", "self.p**2 * self.e**2"),
+        ("estimation/variance.py", "u * u / np.maximum(n - 1, 1)", "u * u / np.maximum(n, 1)"),
+        ("estimation/variance.py", "(1 - 2 * p) * u * u", "(1 - p) * u * u"),
+        ("estimation/variance.py", "np.arctan2(1, mean)", "np.arctan2(1, 2 * mean)"),
+        ("estimation/variance.py", "np.where(k < base, test_equal(b)",
+         "np.where(k == 0, test_equal(b)"),
+        ("estimation/variance.py", "np.sqrt(error) - 1, 0, 1)", "np.sqrt(error), 0, 1)"),
+        ("estimation/variance.py", "np.where(beyond, 4 / 3, 1)", "np.where(beyond, 1, 1)"),
+        ("estimation/variance.py", "4 * added**2", "added**2"),
+        ("estimation/variance.py", "least = 4 *", "least = 2 *"),
+        ("estimation/jackknife.py", "(V - without) * (1 - share)", "(V - without)"),
+        ("estimation/jackknife.py", "psi -= share * psi.sum(axis=0)", "psi -= 0"),
+        ("estimation/jackknife.py", "self.J - 2 * rest", "self.J - rest"),
+        ("estimation/jackknife.py", "2 * J**2 / np", "J**2 / np"),
+        ("estimation/jackknife.py", "degrees(self.psi), 1 - alpha / 2",
+         "degrees(self.psi), 1 - alpha"),
+        ("estimation/jackknife.py", "self.V + t * t * a / 2", "self.V"),
+        ("estimation/jackknife.py", "np.where(self.pvalue > alpha, 0,",
+         "np.where(self.pvalue > 1, 0,"),
+        ("estimation/jackknife.py", "np.maximum(2 * self.Q, np", "np.maximum(self.Q, np"),
+        ("estimation/jackknife.py", "np.multiply.outer(own, V)", "np.multiply.outer(0 * own, V)"),
+        ("estimation/jackknife.py", "-1, 1) * paired", "-1, 1)"),
+        ("estimation/jackknife.py", "(1 - rho**2) ** 2 * noise, total / 4", "0 * noise, total / 4"),
+        ("estimation/jackknife.py", "differ = p <= 1 - level", "differ = p <= 1"),
+        ("estimation/jackknife.py", "scaled = p[order] * len(p)", "scaled = p[order]"),
+        ("estimation/jackknife.py", "np.maximum.accumulate(p[order] *", "(p[order] *"),
+        ("estimation/slope.py", "fr / w - f * r / w / w", "fr / w"),
+        ("estimation/slope.py", "special.stdtr(folds - 1.0", "special.stdtr(folds + 9.0"),
+        ("estimation/slope.py", "[4 * noise]", "[noise]"),
+        ("estimation/slope.py", "noise *= folds / (folds - 1)", "noise *= 1"),
+        ("estimation/slope.py", "r + move * w, fr + move * f", "r, fr"),
+        ("estimation/rows.py", "folds_of_positions(start, len(s))",
+         "np.argsort(np.argsort(s)) % FOLDS"),
+        ("estimation/rows.py", "Rows(s, w, folds_of_units(key)",
+         "Rows(s, w, folds_of_positions(0, len(s))"),
+        ("estimation/rows.py", "keep = w > 0", "keep = w >= 0"),
+        ("streaming.py", "start=self._n,", "start=0,"),
+        ("estimation/scan.py", "(other.totals, other.centre - self", "(other.totals, 0 * self"),
+        ("estimation/variance.py", "pairs > 1e-9 * WW", "pairs > 9 * WW"),
+    ],
+    "binary": [
+        ("binary.py", "np.sqrt(p_a * (1 - p_a))", "(p_a * (1 - p_a))"),
+        ("binary.py", "np.sqrt(2**k - 1)", "np.sqrt(2**k)"),
+        ("binary.py", "(n_minus - n_plus) / (2 * n * root)", "(n_plus - n_minus) / (2 * n * root)"),
+        ("binary.py", "s - p @ s", "s"),
+        ("binary.py", "np.sqrt(p / np.where(p < 1, 1 - p, 1))",
+         "np.sqrt(np.where(p < 1, 1 - p, 1) / np.maximum(p, 1e-9))"),
+    ],
+    "normal": [
+        ("normal.py", "u**2 / (1 + 2 * u)) / 2", "u**2 / (1 + u)) / 2"),
+        ("normal.py", "log_e - r / 2 +", "log_e - r +"),
+        ("normal.py", "A @ cov @ weights / np.where(sd > 0, sd, 1)", "A @ cov @ weights"),
+        ("normal.py", "n / (n - 1) ** 3 *", "n / (n - 1) ** 2 *"),
+        ("normal.py", "left > _KNOWN * variances", "left > 0 * variances"),
+    ],
+    "expansion": [
+        ("expansion.py", "2 * self.scale * (A @ self.centers", "self.scale * (A @ self.centers"),
+        ("expansion.py", "inner ** (self.degree - 1)", "inner**self.degree"),
+        ("expansion.py", "coef0**rest *", "coef0 *"),
+    ],
+    "tables": [
+        ("tables/columns.py", "placed[known] = column.values",
+         "placed[: known.sum()] = column.values"),
+        ("tables/columns.py", ".max(initial=0.0) < 2**53", ".max(initial=0.0) < 2**60"),
+        ("tables/columns.py", "(np.cumsum(keep) - 1)", "np.cumsum(keep)"),
+        ("tables/columns.py", "float(found[0]) if found else np.nan",
+         "float(found[0]) if found else 0"),
+        ("tables/table.py", "2 * len(values) < self.n", "2 * len(values) < -1"),
+        ("tables/table.py", "data.sum_duplicates()", "data.sort_indices()"),
+    ],
+    "features": [
+        ("features.py", "np.where(np.isnan(x), np.nan, x > least)", "1.0 * (x > least)"),
+        ("features.py", "hold *= missing & (value is None)", "hold *= missing"),
+        ("features.py", "x != seen[0])", "x == seen[0])"),
+        ("features.py", "len(f) != table.n or len(places) == len(f)", "True"),
+    ],
+    "joint": [
+        ("joint/cells.py", "((-1, way) for way in coarse)", "((-0.9, way) for way in coarse)"),
+        ("joint/cells.py", "V += c * Bins.of(tuple(total[:, 0])).T",
+         "V += c * Bins.of(tuple(total[:, 0])).p"),
+        ("joint/given.py", "coarse = code if place < len(known)", "coarse = code if place < 0"),
+        ("joint/pairs.py", "cells[..., [0, 1]] + cells[..., [3, 2]]",
+         "cells[..., [0, 1]] + cells[..., [2, 3]]"),
+        ("joint/pairs.py", "a * B + b, A * B", "a * B + a % B, A * B"),
+        ("joint/additive.py", "e -= curve.fit(w * e)", "e -= curve.fit(w * r)"),
+        ("joint/additive.py", "e /= np.sqrt(np.clip(1 - own, 0.1, 1))", "e /= 2"),
+        ("joint/search.py", "np.sqrt(np.where(some, variance, 1))", "np.where(some, variance, 1)"),
+        ("joint/search.py", "kept[key] = max(", "kept[key] = min("),
+    ],
+    "strings_kernel": [
+        ("strings/kernel.py", "yield 2 * delta / (degree", "yield delta / (degree"),
+        ("strings/kernel.py", "row /= np.sqrt(k * ky)", "row /= np.sqrt(k * k)"),
+        ("strings/kernel.py", "1 / (2 * (s + 1) if", "1 / (2 * (s + 2) if"),
+        ("strings/kernel.py", "(A[:, : length - s], B[:, s:])", "(A[:, s:], B[:, : length - s])"),
+    ],
+    "strings_kernel strings_any": [
+        ("strings/matvec.py", "(lag < len(delta))", "(lag < len(delta) - 1)"),
+        ("strings/matvec.py", "np.tile(v / strands, strands)", "np.tile(v, strands)"),
+    ],
+    "strings_weights strings_any": [
+        ("strings/weights.py", "np.r_[a, a] / 2", "np.r_[a, -a] / 2"),
+        ("strings/weights.py", "start * m + column, value[row]",
+         "start * m + column, value[start]"),
+    ],
+    "strings_any": [
+        ("strings/alphabet.py", "self.complement[codes[:, ::-1]]", "self.complement[codes]"),
+    ],
+    "strings_background": [
+        ("strings/background.py", 'f"{j} ({alphabet', 'f"{j + 1} ({alphabet'),
+        ("strings/background.py", "joint = self.contexts[:-1, :, None]",
+         "joint = self.contexts[1:, :, None]"),
+    ],
+    "strings_poim": [
+        ("strings/_sweep.py", "_expect_first(total(right, both)",
+         "_expect_first(total(left, both)"),
+        ("strings/_sweep.py", "(right[j + 1] + ending[j + 1])", "(right[j + 1] + starting[j + 1])"),
+        ("strings/_sweep.py", "first * (right + both)", "first * (left + both)"),
+        ("strings/poim.py", "firm_from_poim(q, p) if", "firm_from_poim(q, 1 - p) if"),
+        ("strings/poim.py", "    left -= mean", "    left -= 0.9 * mean"),
+        ("strings/poim.py", "np.repeat(inner[j + 1], a)", "np.repeat(inner[j], a)"),
+    ],
+    "strings_motifs strings_any": [
+        ("strings/motifs.py", "(right, k - d, suffix)", "(right, k - d, prefix)"),
+        ("strings/motifs.py", "Q * first / np.sqrt", "Q / np.sqrt"),
+    ],
+    "strings_any strings_surrogate strings_motifs -k strands_are or merging or pwm_is or sorting": [
+        ("strings/search.py", "weights.length - k - position", "weights.length - position"),
+        ("strings/search.py", "[good] ** k", "[good] ** 1"),
+        ("strings/search.py", "[Q[t : t + n] for t in", "[Q[t - 1 : t - 1 + n] for t in"),
+    ],
+    "strings_svm": [
+        ("strings/svm.py", "alpha = alpha / np.sqrt(", "alpha = alpha * np.sqrt("),
+        ("strings/svm.py", "2.0 * second - 1", "1 - 2.0 * second"),
+    ],
+    "strings_surrogate": [
+        ("strings/surrogate.py", "1 - least / s[held].var()", "1 - np.sqrt(least / s[held].var())"),
+        ("strings/surrogate.py", "_SURE * np.ptp(s) / n", "0 * np.ptp(s) / n"),
+        ("strings/surrogate.py", "g[i + 1] - g[0] - known[i]", "g[i + 1] - g[0]"),
+    ],
+}  # fmt: skip
+
+
+def changed(file: str, old: str, new: str) -> str:
+    """Return the source of a file after the change."""
+    source = (ROOT / "firmlib" / file).read_text(encoding="utf-8")
+    if source.count(old) != 1:
+        raise ValueError(f"{old!r} occurs {source.count(old)} times in {file}; update MUTANTS")
+    return source.replace(old, new)
+
+
+def replace_source(file: str, source: str) -> None:
+    """Let this process import a file of firmlib with another source."""
+    path, get_code = str(ROOT / "firmlib" / file), SourceFileLoader.get_code
+
+    def changed_code(loader: SourceFileLoader, name: str):
+        if loader.path == path:
+            return compile(source, path, "exec")
+        return get_code(loader, name)
+
+    SourceFileLoader.get_code = changed_code
+
+
+class FirstFailure:
+    """A plugin of pytest that remembers which test, or test file, failed first."""
+
+    name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.name = self.name or report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.name = self.name or report.nodeid
+
+
+def run_tests(tests: str) -> str:
+    """Run tests until the first one fails, and return its name, or nothing."""
+    words, _, expression = tests.partition(" -k ")
+    files = [f"tests/test_{word}.py" for word in words.split()]
+    options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is imported early
+    first = FirstFailure()
+    status = pytest.main([*options, *files, "-k", expression], plugins=[first])
+    return first.name or (f"pytest ends with status {status}" if status else "")
+
+
+def start(tests: str, mutant: tuple[str, str, str] | None, report: Path) -> int:
+    """Run tests in a fork, which writes what failed first to `report`; return its process id."""
+    source = changed(*mutant) if mutant else ""
+    if pid := os.fork():
+        return pid
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    if mutant:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
+        replace_source(mutant[0], source)
+    report.write_text(run_tests(tests))
+    os._exit(0)
+
+
+def run(jobs: list, processes: int) -> Iterator[tuple[tuple, str, float]]:
+    """Run pairs of tests and mutant side by side; yield each, what failed first, CPU seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        waiting, running = list(enumerate(jobs)), {}
+        while waiting or running:
+            while waiting and len(running) < processes:
+                i, job = waiting.pop(0)
+                running[start(*job, Path(folder, str(i)))] = i
+            pid, status, used = os.wait4(-1, 0)
+            report = Path(folder, str(i := running.pop(pid)))
+            code = os.waitstatus_to_exitcode(status)
+            failed = report.read_text() if report.exists() else f"the process ends with {code}"
+            failed = "" if code == -signal.SIGXCPU else failed
+            yield jobs[i], failed, used.ru_utime + used.ru_stime
+
+
+def main(*words: str) -> int:
+    """Run the mutants of some files, or all; return how many survive or have no place."""
+    chosen = [
+        (tests, mutant)
+        for tests, mutants in MUTANTS.items()
+        for mutant in mutants
+        if any(word in mutant[0] for word in words or ("",))
+    ]
+    lost = []
+    for job in [*chosen]:
+        try:
+            changed(*job[1])
+        except (ValueError, OSError) as error:
+            lost.append(str(error))
+            chosen.remove(job)
+    os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    os.environ |= {"HYPOTHESIS_PROFILE": "few", "POLARS_MAX_THREADS": "1"}
+    for name in WARM.split():
+        importlib.import_module(name)
+    processes = engine.jobs(os.environ.get("JOBS"))
+    unchanged = [(tests, None) for tests in dict.fromkeys(tests for tests, _ in chosen)]
+    for _, failed, _ in run(unchanged, processes):
+        if failed:
+            raise SystemExit(f"{failed} fails without a change")
+    survivors = []
+    done = tqdm(run(chosen, processes), total=len(chosen), disable=None)
+    for (_, (file, old, new)), failed, seconds in done:
+        change = f"{file}: {old!r} → {new!r}"
+        print(f"{change}: {failed or 'NOT NOTICED'}, {seconds:.1f} s", flush=True)
+        if not failed:
+            survivors.append(change)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed.")
+    for title, names in {"Survivors": survivors, "Not found": lost}.items():
+        if names:
+            print(f"{title}:", *names, sep="\n  ")
+    return len(survivors) + len(lost)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
