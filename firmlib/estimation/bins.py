@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-CELLS = 16
-"""Cells of the lookup table per slot."""
-
 SAMPLE = 8
 """Rows per slot in the sample that determines the slots."""
 
 FEW = 2**14
 """Up to this many rows, all of them determine the slots."""
 
+_SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the slots
+_CELLS = 16  # of the lookup table per slot
 _FINEST, _TAILS = 9, 1.5
 
 
@@ -30,11 +29,6 @@ def scales(n: Any) -> Any:
     n = np.maximum(n, 2)
     K = np.clip(np.ceil(np.log2(n / 4)), 1, _FINEST).astype(int)
     return np.clip(np.round(np.log2(n) / 2), 1, K).astype(int), K
-
-
-def ranks(Q: int, tails: float = _TAILS) -> np.ndarray:
-    """Return the ranks, from 0, at which Q slots start: steps of a symmetric beta distribution."""
-    return special.betainc(tails, tails, np.arange(Q) / Q)
 
 
 class Lookup(NamedTuple):
@@ -54,16 +48,17 @@ class Axes:
 
     start (d, Q): the least value of each slot, +inf beyond the last level; equal starts belong to
     the last slot. exact (d,): each level has its own slot. share (d,): share of independent rows.
-    nested: whether slots can be merged. close: whether values in the cell of a start are compared
-    with it. ends (d,): the larger share of rows in the first and the last slot of the sample.
+    kind: slots that can be merged are "nested"; a fixed number of bins is "fixed"; "levels" has a
+    slot for each level, however many there are. ends (d,): the larger share of rows in the first
+    and the last slot. search: whether values are found without a lookup table.
     """
 
     start: np.ndarray
     exact: np.ndarray
     share: np.ndarray
-    nested: bool = True
-    close: bool = True
+    kind: str = "nested"
     ends: np.ndarray | float = 1.0
+    search: bool = True
 
     @property
     def slots(self) -> int:
@@ -72,13 +67,19 @@ class Axes:
 
     def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the base scale and the finest scale of each column for n rows."""
-        if not self.nested:
+        if self.kind != "nested":
             return np.ones(len(self.start), int), np.ones(len(self.start), int)
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         by_rank, K = scales(n * self.share), int(np.log2(self.slots))
         base, finest = (np.where(self.exact, by_level, k) for k in by_rank)
         return np.minimum(base, K).astype(int), np.minimum(finest, K).astype(int)
+
+    @classmethod
+    def of_levels(cls, f: np.ndarray) -> Axes:
+        """Return a bin for each value of one column."""
+        levels = np.unique(f[~np.isnan(f)]) if np.isfinite(f).any() else np.zeros(1)
+        return cls(levels[None], np.ones(1, bool), np.ones(1), "levels")
 
     @classmethod
     def of(
@@ -96,7 +97,7 @@ class Axes:
         the number of bins; `roomy` leaves slots for levels that the sample lacks.
         """
         share = independent(F, unit) / max(F.shape[1], 1)
-        base = scales(n * share)[0]
+        base, K = scales(n * share)[0], int(scales(n)[1])
         F = np.sort(F, axis=1)  # missing values last
         d, m = F.shape
         known = m - np.isnan(F).sum(axis=1)
@@ -105,30 +106,27 @@ class Axes:
         new &= np.arange(m) < known[:, None]
         levels = new.sum(axis=1)
         exact = levels <= (n_bins or 1.5 * 2**base)
-        Q = n_bins or 2 ** int(scales(n)[1])  # the same whatever other columns there are
-        if exact.all() and not roomy:
-            Q = int(max(levels.max(initial=1), 1))
-            Q = Q if n_bins else int(spacing(Q))
-        elif not n_bins:
-            Q = max(Q, int(spacing(levels[exact].max(initial=0))))
+        most = spacing(levels[exact].max(initial=0))
+        Q = n_bins or int(most if exact.all() and not roomy else max(2**K, most))
         start = np.full((d, Q), np.inf)
-        by_rank = np.flatnonzero(~exact)
-        if len(by_rank):
-            at = ranks(Q, 1.0 if n_bins else _TAILS)
-            start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
+        if not exact.all():
+            tails = 1.0 if n_bins else _TAILS
+            at = special.betainc(tails, tails, np.arange(Q) / Q)
+            start[~exact] = _starts(F[~exact], known[~exact], new[~exact], at)
         if exact.any():
             start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
         last = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0)
         above = (start[np.arange(d), last][:, None] <= F).sum(axis=1)
         below = (start[:, 1:2] > F).sum(axis=1) if Q > 1 else above
         ends = np.maximum(above, below) / np.maximum(known, 1)
-        return cls(start, exact, share, not n_bins, n <= FEW, ends)
+        kind = "fixed" if n_bins else "nested"
+        return cls(start, exact, share, kind, ends, bool(n_bins) or n <= _SEARCHED)
 
     @cached_property
     def lookup(self) -> Lookup:
         """The lookup table: linear cells or, where these are too coarse, cells of arcsinh."""
         start, (d, Q) = self.start, self.start.shape
-        cells, count = CELLS * Q, np.isfinite(start).sum(axis=1)
+        cells, count = _CELLS * Q, np.isfinite(start).sum(axis=1)
         best = _grid(start, np.zeros(d), np.zeros(d), cells)
         enough = np.where(self.exact, 1.0, 0.9)
         for where in (0.5, 0.0, 1.0):
@@ -150,11 +148,13 @@ class Axes:
         table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
         table = np.maximum(table.cumsum(axis=1) - 1, 0)
         table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        crowded = ((self.exact | self.close) & (own < 1)) | (not self.nested)
-        return Lookup(centre, unit, low, scale, table.astype(np.int16), crowded)
+        return Lookup(centre, unit, low, scale, table.astype(np.int16), self.exact & (own < 1))
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
+        if self.search:
+            pairs = zip(self.start[first:], F, strict=False)
+            return np.array([self._searched(start, f) for start, f in pairs])
         here = slice(first, first + len(F))
         centre, unit, low, scale, table, crowded = (a[here] for a in self.lookup)
         with np.errstate(all="ignore"):
@@ -170,13 +170,12 @@ class Axes:
             place += np.arange(0, len(F) * width, width)[:, None]
         slot = table.take(place.astype(np.int32))
         for k in np.flatnonzero(crowded):
-            found = self.start[first + k].searchsorted(F[k], side="right") - 1
-            slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
-        if self.close:
-            row = np.arange(0, len(F) * self.slots, self.slots)[:, None]
-            start = self.start[here].take(np.minimum(slot, self.slots - 1) + row)
-            slot -= (start > F) & (slot > 0)
+            slot[k] = self._searched(self.start[first + k], F[k])
         return slot
+
+    def _searched(self, start: np.ndarray, f: np.ndarray) -> np.ndarray:
+        found = np.maximum(start.searchsorted(f, side="right") - 1, 0)
+        return np.where(np.isnan(f), self.slots, found)
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
@@ -204,31 +203,28 @@ def spaced(F: np.ndarray, new: np.ndarray, Q: int, nested: bool) -> np.ndarray:
 
 
 def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the least value of each slot: that of the first level whose mid-rank reaches it."""
+    """Return the least value of each slot: that of the first level whose mid-rank reaches it.
+
+    Skewness decides on which side a level on the edge of two slots belongs, so that a column and
+    its negative have the same bins.
+    """
     m, known = F.shape[1], known[:, None]
     place = np.arange(m)
     first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
     after = np.where(np.append(new[:, 1:], np.ones((len(F), 1), bool), axis=1), place + 1, m)
     after = np.minimum(np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1], known)
+    least, below, above, most = (
+        np.take_along_axis(F, np.maximum(i, 0), 1) / 2
+        for i in (0 * known, (known - 1) // 2, known // 2, known - 1)
+    )
+    skew = np.nansum(F / np.maximum(known, 1), axis=1, keepdims=True) - (below + above)
+    up = np.where(skew < -1e-9 * (most - least), -1, 1)
     want = at * known
     i = np.clip(np.ceil(want - 0.5).astype(np.intp), 0, known - 1)
     mid = (np.take_along_axis(first, i, 1) + np.take_along_axis(after, i, 1)) / 2
-    i = np.where(mid >= want - 1e-9 * _lean(F, known) * known, i, np.take_along_axis(after, i, 1))
+    i = np.where(mid >= want - 1e-9 * up * known, i, np.take_along_axis(after, i, 1))
     value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
     return np.where(i < known, value, np.inf)
-
-
-def _lean(F: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return 1 where a level on the edge of two slots goes up, -1 where it goes down.
-
-    The longer tail decides, so that a column and its negative have the same bins.
-    """
-    mirror = np.clip(known - 1 - np.arange(F.shape[1]), 0, None)
-    pair = F / 2 + np.take_along_axis(F, mirror, 1) / 2
-    gap = pair - np.take_along_axis(pair, known // 2, 1)
-    width = np.take_along_axis(F, np.maximum(known - 1, 0), 1) / 2 - F[:, :1] / 2
-    first = (np.abs(gap) > 1e-9 * width).argmax(axis=1)  # missing values are not above it
-    return np.where(gap[np.arange(len(F)), first] < 0, -1, 1)[:, None]
 
 
 def _grid(start: np.ndarray, centre: np.ndarray, unit: np.ndarray, cells: int) -> list[np.ndarray]:

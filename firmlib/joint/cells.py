@@ -7,7 +7,8 @@ from scipy import special
 
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.estimation.variance import TINY, Bins
+from firmlib.estimation.jackknife import TINY
+from firmlib.estimation.variance import Bins
 
 
 def nothing(rows: Rows) -> Estimate:

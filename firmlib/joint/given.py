@@ -21,7 +21,7 @@ from scipy import special
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
-from firmlib.estimation.variance import TINY
+from firmlib.estimation.jackknife import TINY
 from firmlib.features import Feature, Group
 from firmlib.joint import cells
 from firmlib.joint.learning import design, unseen

@@ -31,6 +31,11 @@ class Column(NamedTuple):
     kind: str = "number"
     labels: np.ndarray | None = None
 
+    @property
+    def codes(self) -> np.ndarray:
+        """The codes of all labels; none if there are no labels."""
+        return np.arange(0.0 if self.labels is None else len(self.labels))
+
     def dense(self, n: int) -> np.ndarray:
         """Return the values of all `n` rows."""
         if self.rows is None:
