@@ -32,14 +32,35 @@ def scales(n: Any) -> Any:
 
 
 class Lookup(NamedTuple):
-    """Equal cells in (f - centre) / unit, or its arcsinh, and the slot of each."""
+    """Equal cells in f or, if `unit` is positive, in arcsinh((f - centre) / unit)."""
 
     centre: np.ndarray
-    unit: np.ndarray  # 0: the cells are equal in f itself
+    unit: np.ndarray
     low: np.ndarray
     scale: np.ndarray
-    table: np.ndarray  # (d, cells + 3): below, cells, above, missing
-    crowded: np.ndarray  # whether levels share a cell
+    slot: np.ndarray  # (d, cells + 3): below, cells, above, missing
+    own: np.ndarray  # the share of the slots that start in a cell of their own
+
+    @classmethod
+    def of(cls, start: np.ndarray, centre: np.ndarray, unit: np.ndarray) -> Lookup:
+        """Return cells for the starts of slots (d, Q)."""
+        (d, Q), cells = start.shape, _CELLS * start.shape[1]
+        with np.errstate(all="ignore"):
+            at = np.where(np.isfinite(start), _scaled(start, centre, unit), np.nan)
+            low, high = np.fmin.reduce(at, axis=1), np.fmax.reduce(at, axis=1)
+            low, scale = np.nan_to_num(low), (cells - 2) / (high - low)
+            scale = np.where(np.isfinite(scale), scale, 1.0)
+            low = low - 1.5 / scale  # the first cell is for what lies below
+            cell = np.clip((at - low[:, None]) * scale[:, None], 1, cells)
+            new = np.diff(at, axis=1) > 0
+            own = new & (np.floor(cell[:, 1:] - 1e-6) > np.floor(cell[:, :-1] + 1e-6))
+        cell = np.where(np.isnan(cell), cells + 1, np.floor(cell - 1e-6)).astype(np.intp)
+        cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
+        slot = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
+        slot = np.maximum(slot.cumsum(axis=1) - 1, 0)
+        slot[:, -2], slot[:, -1] = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0), Q
+        share = own.sum(axis=1) / np.maximum(new.sum(axis=1), 1)
+        return cls(centre, unit, low, scale, slot.astype(np.int16), share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,43 +145,37 @@ class Axes:
 
     @cached_property
     def lookup(self) -> Lookup:
-        """The lookup table: linear cells or, where these are too coarse, cells of arcsinh."""
-        start, (d, Q) = self.start, self.start.shape
-        cells, count = _CELLS * Q, np.isfinite(start).sum(axis=1)
-        best = _grid(start, np.zeros(d), np.zeros(d), cells)
-        enough = np.where(self.exact, 1.0, 0.9)
-        for where in (0.5, 0.0, 1.0):
-            some = np.flatnonzero(best[-1] < enough)  # long tails: on which side?
-            if not len(some):
-                break
-            last, row = np.maximum(count[some] - 1, 0), np.arange(len(some))
-            centre = start[some, (where * last).astype(int)]
+        """The lookup table: linear cells or, if these are too coarse, around the narrowest slot."""
+        zero = np.zeros(len(self.start))
+        linear = Lookup.of(self.start, zero, zero)
+        coarse = np.flatnonzero(linear.own < self._enough)
+        if len(coarse):  # long tails
+            start = self.start[coarse]
             with np.errstate(invalid="ignore"):  # inf - inf
-                away = np.abs(start[some] - centre[:, None])
-            away = np.sort(np.where(away > 0, away, np.inf), axis=1)
-            other = _grid(start[some], centre, away[row, last // 100], cells)
-            better = other[-1] > best[-1][some]
-            for mine, theirs in zip(best, other, strict=True):
-                mine[some[better]] = theirs[better]
-        centre, unit, low, scale, cell, own = best
-        cell = np.where(np.isfinite(start), np.floor(cell - 1e-6), cells + 1).astype(np.intp)
-        cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
-        table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
-        table = np.maximum(table.cumsum(axis=1) - 1, 0)
-        table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        return Lookup(centre, unit, low, scale, table.astype(np.int16), self.exact & (own < 1))
+                width = np.diff(start, axis=1)
+            width = np.where(width > 0, width, np.inf)
+            least, row = width.argmin(axis=1), np.arange(len(start))
+            other = Lookup.of(start, start[row, least], width[row, least])
+            better = other.own > linear.own[coarse]
+            for mine, theirs in zip(linear, other, strict=True):
+                mine[coarse[better]] = theirs[better]
+        return linear
+
+    @property
+    def _enough(self) -> np.ndarray:
+        """The share of the slots that must start in a cell of their own."""
+        return np.where(self.exact, 1.0, 0.9)
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
-        if self.search:
-            pairs = zip(self.start[first:], F, strict=False)
-            return np.array([self._searched(start, f) for start, f in pairs])
         here = slice(first, first + len(F))
-        centre, unit, low, scale, table, crowded = (a[here] for a in self.lookup)
+        if self.search:
+            return np.array(
+                [self._searched(*pair) for pair in zip(self.start[here], F, strict=True)]
+            )
+        centre, unit, low, scale, table, own = (a[here] for a in self.lookup)
         with np.errstate(all="ignore"):
-            place = F - low[:, None]
-            for k in np.flatnonzero(unit):
-                place[k] = np.arcsinh((F[k] - centre[k]) / unit[k]) - low[k]
+            place = _scaled(F, centre, unit) - low[:, None]
             place *= scale[:, None]
         width = table.shape[1]
         np.clip(place, 0, width - 2, out=place)
@@ -169,7 +184,7 @@ class Axes:
         if len(F) > 1:
             place += np.arange(0, len(F) * width, width)[:, None]
         slot = table.take(place.astype(np.int32))
-        for k in np.flatnonzero(crowded):
+        for k in np.flatnonzero(own < self._enough[here]):
             slot[k] = self._searched(self.start[first + k], F[k])
         return slot
 
@@ -227,17 +242,11 @@ def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -
     return np.where(i < known, value, np.inf)
 
 
-def _grid(start: np.ndarray, centre: np.ndarray, unit: np.ndarray, cells: int) -> list[np.ndarray]:
-    """Return equal cells over the starts of slots, the cell of each, and what share has its own."""
-    with np.errstate(all="ignore"):
-        at = np.arcsinh((start - centre[:, None]) / unit[:, None]) if unit.any() else start
-        finite = np.where(np.isfinite(start), at, np.nan)
-        low, high = np.fmin.reduce(finite, axis=1), np.fmax.reduce(finite, axis=1)
-        low, scale = np.nan_to_num(low), (cells - 2) / (high - low)
-        scale = np.where(np.isfinite(scale), scale, 1.0)
-        low = low - 1.5 / scale  # the first cell is for what lies below
-        cell = np.clip((at - low[:, None]) * scale[:, None], 1, cells)
-        other = np.diff(finite, axis=1) > 0
-        own = other & (np.floor(cell[:, 1:] - 1e-6) > np.floor(cell[:, :-1] + 1e-6))
-        share = own.sum(axis=1) / np.maximum(other.sum(axis=1), 1)
-        return [centre.copy(), unit.copy(), low, scale, np.nan_to_num(cell), share]
+def _scaled(F: np.ndarray, centre: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return columns as cells are equal in."""
+    if not unit.any():
+        return F
+    F = F.copy()
+    for k in np.flatnonzero(unit):
+        F[k] = np.arcsinh((F[k] - centre[k]) / unit[k])
+    return F

@@ -21,8 +21,13 @@ _CELLS = 2**19  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
 _SPARSE = 64  # sparse columns that are summed up together
 
-Found = tuple[Sequence[int], Estimate, list[Source]]
-"""Places of some features, their V and what a result keeps of them."""
+
+class Found(NamedTuple):
+    """Places of some features, their V and what a result keeps of them."""
+
+    places: Sequence[int]
+    estimate: Estimate
+    sources: list[Source]
 
 
 class How(NamedTuple):
@@ -99,7 +104,7 @@ class Tally:
         """Yield the features of each block."""
         for some, sums in self.blocks:
             estimate = sums.estimate(self.n, population=population, units=units)
-            yield some, estimate, sums.sources(self.n, [columns[j] for j in some])
+            yield Found(some, estimate, sums.sources(self.n, [columns[j] for j in some]))
 
     def check_bins(self, names: Sequence[str]) -> None:
         """Warn if too many values fall into the first or the last slot of a column."""
@@ -135,18 +140,19 @@ def collected(parts: Iterator[Found], names: Sequence[str]) -> tuple[Estimate, l
     estimate = Estimate.concatenate(estimates).taken(order)
     silent = np.isnan(estimate.V)
     if silent.any():
+        some = [name for name, no in zip(names, silent, strict=True) if no]
         warnings.warn(
-            f"importance 0 for {short([names[i] for i in np.flatnonzero(silent)])}, {silent.sum()} "
-            f"of {len(names)} features: they are constant, missing, have a level of their own in "
-            "nearly every row, or are nominal and have no slope",
+            f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are "
+            "constant, missing, have a level of their own in nearly every row, or are nominal and "
+            "have no slope",
             stacklevel=5,
         )
-        zero = Estimate.exact(np.zeros(len(names)))
+        kept = np.where(silent, 0.0, 1.0)
         estimate = Estimate(
             np.where(silent, 0, estimate.V),
-            np.where(silent, zero.noise, estimate.noise),
+            np.nan_to_num(estimate.noise) * kept,
             np.where(silent, 1, estimate.pvalue),
-            np.where(silent, zero.psi, estimate.psi),
+            np.nan_to_num(estimate.psi) * kept,
         )
     every = [source for some in sources for source in some]
     return estimate, [every[i] for i in order]
@@ -178,8 +184,8 @@ def _scanned(
         columns = [read(features[i], table, rows, how) for i in some]
         tally = Tally(columns, rows, how)
         tally.add(columns, rows)
-        for places, *found in tally.found(columns, population=rows.population, units=units):
-            yield [some[j] for j in places], *found
+        for found in tally.found(columns, population=rows.population, units=units):
+            yield found._replace(places=[some[j] for j in found.places])
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
@@ -210,7 +216,7 @@ def _plain(table: Table, rows: Rows, how: How) -> Iterator[Found]:
         sums = Sums.of(read, rows, how.n_bins, drop=how.drop)
         sums.add(read, rows)
         estimate = sums.estimate(rows.n, population=False, units=rows.unit is not None)
-        yield places, estimate, sums.sources(rows.n, [None] * len(places))
+        yield Found(places, estimate, sums.sources(rows.n, [None] * len(places)))
 
 
 def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[int]]:
@@ -224,14 +230,13 @@ def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[i
         few, sums = _sparse_sums(data[:, some[0] : some[-1] + 1], parts, rows, how.drop)
         if few.any():
             estimate = sums.estimate(rows.n, population=False, units=False)
-            yield some[few], estimate, sums.sources(rows.n, [None] * int(few.sum()))
+            sources = sums.sources(rows.n, [None] * int(few.sum()))
+            yield Found(some[few].tolist(), estimate, sources)
         left += some[~few].tolist()
     return left
 
 
-def _sparse_sums(
-    part: Any, parts: np.ndarray, rows: Rows, drop: bool
-) -> tuple[np.ndarray, Sums]:
+def _sparse_sums(part: Any, parts: np.ndarray, rows: Rows, drop: bool) -> tuple[np.ndarray, Sums]:
     """Return which columns of a CSC matrix have few levels, and their sums.
 
     Only stored values are read; the sums of zeros are the totals minus the sums of these.

@@ -179,8 +179,11 @@ class Sums:
         """Add the sums of others, whose levels k are called codes[k] here."""
         if other.centre is None:
             return
-        theirs, self.centre = copy.deepcopy(other), other.centre if self.centre is None else self.centre
-        if codes is not None:
+        theirs, self.centre = (
+            copy.deepcopy(other),
+            other.centre if self.centre is None else self.centre,
+        )
+        if codes is not None and self.axes.kind == "levels":
             start = codes[theirs.axes.start.astype(int)]
             order = np.argsort(start[0])
             theirs.axes = replace(theirs.axes, start=start[:, order])
@@ -206,7 +209,7 @@ class Sums:
         found = spread(sums, self.axes.scales(n), self.axes.kind == "nested", units)
         silent = np.count_nonzero(W, axis=-1) < 2
         if self.axes.kind == "levels":
-            alone = W * W < 1.5 * moments(sums)[3].sum(axis=0)
+            alone = 1.5 * moments(sums)[3].sum(axis=0) > W * W
             silent |= (W * alone).sum(axis=-1) >= _ALONE * np.maximum(W.sum(axis=-1), TINY)
         return replace(found, V=np.where(silent, np.nan, found.V))
 
