@@ -146,8 +146,7 @@ class Axes:
     @cached_property
     def lookup(self) -> Lookup:
         """The lookup table: linear cells or, if these are too coarse, around the narrowest slot."""
-        zero = np.zeros(len(self.start))
-        linear = Lookup.of(self.start, zero, zero)
+        linear = Lookup.of(self.start, *np.zeros((2, len(self.start))))
         coarse = np.flatnonzero(linear.own < self._enough)
         if len(coarse):  # long tails
             start = self.start[coarse]

@@ -37,10 +37,6 @@ class How(NamedTuple):
     missing: str = "level"
     slope: bool = False
 
-    @property
-    def drop(self) -> bool:
-        return self.missing == "drop"
-
 
 AS_USUAL = How()
 
@@ -62,19 +58,19 @@ class Tally:
         roomy: bool = False,
     ) -> None:
         self.blocks: list[tuple[list[int], Sums | Line]] = []
-        numbers = []
+        numbers, drop = [], how.missing == "drop"
         for j, column in enumerate(columns):
             nominal = column.kind == "nominal"
             if how.slope:
                 self.blocks.append(([j], Line(nominal)))
             elif nominal or (rows.population and how.n_bins is None):
-                self.blocks.append(([j], Sums(Axes.of_levels(column.values), drop=how.drop)))
+                self.blocks.append(([j], Sums(Axes.of_levels(column.values), drop=drop)))
             else:
                 numbers.append(j)
         if numbers:
-            new = {"drop": how.drop, "roomy": roomy}
+            new = {"drop": drop, "roomy": roomy}
             read = _reader(columns, numbers)
-            sums = Sums(axes, drop=how.drop) if axes else Sums.of(read, rows, how.n_bins, **new)
+            sums = Sums(axes, drop=drop) if axes else Sums.of(read, rows, how.n_bins, **new)
             self.blocks.append((numbers, sums))
         self.totals, self.centre, self.n = np.zeros((6, FOLDS)), rows.centre, 0
 
@@ -178,7 +174,8 @@ def _scanned(
         return
     if every and is_sparse(table.data) and not (how.n_bins or table.categorical or units):
         left = yield from _sparse(table, rows, how)
-    step = max(1, min(_together(rows.n), _VALUES // rows.n))
+    n = rows.n
+    step = max(1, min(_together(n), _VALUES // n))
     for a in range(0, len(left), step):
         some = left[a : a + step]
         columns = [read(features[i], table, rows, how) for i in some]
@@ -204,7 +201,8 @@ def _together(n: int) -> int:
 def _plain(table: Table, rows: Rows, how: How) -> Iterator[Found]:
     """Sum up all columns of an array, block by block."""
     kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
-    step = _together(rows.n)
+    n, drop = rows.n, how.missing == "drop"
+    step = _together(n)
     for first in range(0, table.width, step):
         places = range(first, min(first + step, table.width))
 
@@ -213,10 +211,10 @@ def _plain(table: Table, rows: Rows, how: How) -> Iterator[Found]:
             rows = here if kept is None else kept[here]
             return table.block(slice(some.start, some.stop), rows)
 
-        sums = Sums.of(read, rows, how.n_bins, drop=how.drop)
+        sums = Sums.of(read, rows, how.n_bins, drop=drop)
         sums.add(read, rows)
-        estimate = sums.estimate(rows.n, population=False, units=rows.unit is not None)
-        yield Found(places, estimate, sums.sources(rows.n, [None] * len(places)))
+        estimate = sums.estimate(n, population=False, units=rows.unit is not None)
+        yield Found(places, estimate, sums.sources(n, [None] * len(places)))
 
 
 def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[int]]:
@@ -227,7 +225,9 @@ def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[i
     parts = rows.parts(rows.centre)
     for a in range(0, table.width, _SPARSE):
         some = np.arange(a, min(a + _SPARSE, table.width))
-        few, sums = _sparse_sums(data[:, some[0] : some[-1] + 1], parts, rows, how.drop)
+        few, sums = _sparse_sums(
+            data[:, some[0] : some[-1] + 1], parts, rows, how.missing == "drop"
+        )
         if few.any():
             estimate = sums.estimate(rows.n, population=False, units=False)
             sources = sums.sources(rows.n, [None] * int(few.sum()))

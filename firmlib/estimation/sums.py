@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,7 @@ from scipy import sparse
 from firmlib.estimation.bins import FEW, SAMPLE, Axes, scales, spaced
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.variance import Bins, five, merged, moments, recentred, spread
+from firmlib.estimation.variance import Bins, merged, moments, recentred, spread
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
 
@@ -37,6 +38,11 @@ def summed(cell: np.ndarray, each: np.ndarray, size: int) -> np.ndarray:
     start = np.arange(0, cell.size + 1, len(cell), dtype=np.int32)
     where = sparse.csc_array((np.ones(cell.size), index, start), shape=(size, cell.shape[1]))
     return (where @ each.T).T
+
+
+def five(sums: np.ndarray) -> np.ndarray:
+    """Return sums as those of weighted rows."""
+    return sums if len(sums) == 5 else sums[[0, 1, 2, 0, 1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +99,7 @@ class Sums:
 
     def __init__(self, axes: Axes, *, drop: bool = False) -> None:
         self.axes, self.drop = axes, drop
-        shape = FOLDS, len(axes.start), axes.slots + 1
+        shape = FOLDS, len(axes.start), axes.start.shape[1] + 1
         check_memory("the sums of all features", (5, *shape))
         self.sums = np.zeros((3, *shape))
         self.centre: np.ndarray | None = None  # of the scores for each column
@@ -103,7 +109,8 @@ class Sums:
         cls, read: Read, rows: Rows, n_bins: int | None, *, drop: bool = False, roomy: bool = False
     ) -> Sums:
         """Return empty sums for columns of numbers, whose rows determine the bins."""
-        n, some = rows.n, slice(0, rows.n)
+        n = rows.n
+        some: Any = slice(0, n)
         if n > FEW and n_bins is None:
             roomy, some = True, _sample(read, n, SAMPLE * 2 ** int(scales(n)[1]))
         unit = None if rows.unit is None else rows.unit[some]
@@ -112,8 +119,9 @@ class Sums:
 
     def add(self, read: Read, rows: Rows) -> None:
         """Add rows; new levels get their own slots."""
-        for a in range(0, rows.n, _ROWS):
-            here = slice(a, min(a + _ROWS, rows.n))
+        n = rows.n
+        for a in range(0, n, _ROWS):
+            here = slice(a, min(a + _ROWS, n))
             F = read(slice(None), here)
             if self.centre is None:
                 self.centre = self._centres(F, rows.s[here])
@@ -135,7 +143,7 @@ class Sums:
 
     def _tally(self, j: int, slot: np.ndarray, each: np.ndarray, fold: np.ndarray) -> None:
         """Add rows in these slots of columns from j."""
-        sums, (d, size) = self.sums[:, :, j : j + len(slot)], (len(slot), self.axes.slots + 1)
+        sums, d, size = self.sums[:, :, j : j + len(slot)], len(slot), self.sums.shape[-1]
         cell = slot + (fold * (d * size)).astype(np.int32)
         cell += np.arange(0, d * size, size, dtype=np.int32)[:, None]
         found = summed(cell, each, sums[0].size).reshape(-1, *sums.shape[1:])

@@ -18,11 +18,6 @@ from firmlib.estimation.jackknife import TINY, Estimate
 _RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
 
 
-def five(sums: np.ndarray) -> np.ndarray:
-    """Return sums as those of weighted rows."""
-    return sums if len(sums) == 5 else sums[[0, 1, 2, 0, 1]]
-
-
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     """Return sums of 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r with c subtracted from every score."""
     w, r, rr = sums[:3]

@@ -132,7 +132,8 @@ def read(name: str, values: Any, n: int) -> Column:
     >>> read("size", ["S", None, "L"], 3).values
     array([ 1., nan,  0.])
     """
-    values = as_numpy(values)
+    if hasattr(values, "detach"):
+        values = as_numpy(values)
     if not isinstance(values, np.ndarray):
         series: Any = nw.from_native(values, series_only=True, pass_through=True)
         if not isinstance(series, nw.Series):
