@@ -142,8 +142,8 @@ def read(name: str, values: Any, n: int) -> Column:
             values = values.to_numpy()
         else:
             values = series
-    check_ndim(name, values.shape, 1)
-    if len(values) != n:
+    if values.shape != (n,):
+        check_ndim(name, values.shape, 1)
         raise ValueError(f"{name} has shape {values.shape}, expected {(n,)}")
     known: Any = slice(None)
     if isinstance(values, nw.Series):
