@@ -250,14 +250,17 @@ class _File(NamedTuple):
         return text
 
 
-_SHA256 = {
-    "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-    "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-    "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-    "flights": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+FLIGHTS = _File(
+    "flights.csv.gz", "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead"
+)
+SPLICE = {
+    site: _File(f"splice_{site}.tsv.gz", sha256)
+    for site, sha256 in {
+        "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+        "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+        "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
+    }.items()
 }
-FLIGHTS = _File("flights.csv.gz", _SHA256.pop("flights"))
-SPLICE = {site: _File(f"splice_{site}.tsv.gz", sha256) for site, sha256 in _SHA256.items()}
 
 
 def splice(

@@ -64,9 +64,8 @@ def firm(
     score : fitted estimator, callable X -> (n,), array of shape (n,), or torch module
         The score s, or labels; see `firmlib.scores.as_score`.
     X : array, sparse matrix or data frame of shape (n, d)
-        Rows from the distribution of the inputs: numbers, categories, dates. A dask collection, a
-        polars LazyFrame, a `pyarrow.dataset` or a path to Parquet files is read in one pass, by
-        `StreamingFirm`.
+        Rows from the distribution of the inputs: numbers, categories, dates. `StreamingFirm` reads
+        a dask collection, a polars LazyFrame, a `pyarrow.dataset` or a path to Parquet files.
     features : columns, callables, dict or table, default None
         Names or positions of columns; callables X -> (n,), such as those in `firmlib.features`; a
         table (n, m) of values; or a dict from names to any of these, in which a list of columns is
@@ -77,8 +76,7 @@ def firm(
         The unit (patient, day, gene) of each row. Errors treat units, not rows, as independent.
     given : column or list of columns, default None
         Known columns g. The importance is then sqrt(E Var(E[s | f, g] | g)), estimated by
-        cross-fitting: how much the expected score still varies with f once g is known. There are
-        no curves.
+        cross-fitting: how much the expected score still varies with f once g is known.
     categorical : list of columns, default None
         Columns of numbers to treat as nominal. Text and categories always are.
     missing : {"level", "drop", "raise"}, default "level"
@@ -95,7 +93,7 @@ def firm(
     n_bins : int or "auto", default "auto"
         A fixed number of bins of equal rank.
     response_method, target : default "auto", None
-        Method of the estimator, and its class or output; see `firmlib.scores.as_score`.
+        As for `firmlib.scores.as_score`.
     feature_names : sequence of str, default None
         Other names for the features, except for pairs.
     confidence_level : float, default 0.95
@@ -115,13 +113,6 @@ def firm(
     x0          2.0         2.0      2.1     0.0
     x1          1.5         1.6      1.7     0.0
     x2          0.0         0.0      0.2     0.9
-
-    The rows of a truth table are the distribution, not a sample.
-
-    >>> table = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
-    >>> labels = [-1, 1, 1, 1]  # x0 or x1
-    >>> firmlib.firm(labels, table, rows="population").importances
-    array([0.5, 0.5])
     """
     check_options(method, rows, missing, n_bins, confidence_level)
     if is_source(X):
@@ -213,10 +204,7 @@ def check_given(given: Any, table: Table) -> tuple[str, ...]:
 
 
 def conditional_expected_score(
-    score: Score,
-    X: Any,
-    feature: Place | Callable[[Any], np.ndarray] | ArrayLike,
-    **options: Any,
+    score: Score, X: Any, feature: Place | Callable | ArrayLike, **options: Any
 ) -> ConditionalScore:
     """The conditional expected score q_f(t) = E[s(X) | f(X) = t], Definition 1.
 
