@@ -3,20 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import (
-    check_array,
-    check_binary,
-    check_memory,
-    check_probability,
-    check_weights,
-)
+from firmlib.tables.checks import check_array, check_binary, check_memory, check_probability
 
 __all__ = [
     "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
     "firm_uniform_conjunction",
 ]  # fmt: skip
-
-_ROUNDING = 1e-12  # a variance p (1 - p) below this is 0 up to the rounding of summed weights
 
 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
@@ -72,9 +64,7 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     return values @ weights / np.sqrt(2**k - 1)
 
 
-def firm_empirical(
-    weights: ArrayLike, X: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> np.ndarray:
+def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     """FIRM of the inputs of s(x) = w'x + b under the empirical distribution of `X` (Section 2.4.2).
 
     In matrix form, with n_j+ and n_j- the number of rows with x_j = +1 and -1,
@@ -89,8 +79,6 @@ def firm_empirical(
     ----------
     weights, X : arrays of shape (d,) and (n, d)
         w; and the rows of the distribution, with entries -1 and +1.
-    sample_weight : array of shape (n,), optional
-        Weight of each row; 1 by default.
 
     Examples
     --------
@@ -100,28 +88,25 @@ def firm_empirical(
     """
     X = check_binary("X", X, -1, 1)
     weights = check_array("weights", weights, 1, (X.shape[1],))
-    w = check_weights("sample_weight", sample_weight, len(X))
-    n, n_plus, n_minus = w.sum(), w @ (X > 0), w @ (X < 0)
+    n, n_plus, n_minus = len(X), (X > 0).sum(axis=0), (X < 0).sum(axis=0)
     varies = n_plus * n_minus > 0
     root = np.sqrt(np.where(varies, n_plus * n_minus, 1))
     D1 = 1 / (2 * root)
     D0 = (n_minus - n_plus) / (2 * n * root)
-    score = w * (X @ weights)
+    score = X @ weights
     return np.where(varies, D0 * score.sum() + D1 * (X.T @ score), 0)
 
 
-def firm_conjunctions(
-    score: ArrayLike, X: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> np.ndarray:
+def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     """FIRM of all literals and pairwise conjunctions of d binary variables, for any score.
 
     With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have the
-    probabilities P = Z' diag(p) Z and the importances Q = Z' diag(p r) Z / sqrt(P (1 - P)).
+    probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))).
 
     Parameters
     ----------
-    score, X, sample_weight : arrays of shape (n,), (n, d) and (n,)
-        Scores or labels; the rows of the distribution, in any binary coding; optional weights.
+    score, X : arrays of shape (n,) and (n, d)
+        Scores or labels; and the rows of the distribution, in any binary coding.
 
     Returns
     -------
@@ -140,16 +125,14 @@ def firm_conjunctions(
     check_binary("X", X, X.min(), X.max())
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
-    w = check_weights("sample_weight", sample_weight, n)
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    upper, s, p = (X.max() == X)[w > 0].astype(float), s[w > 0], w[w > 0] / w.sum()
-    r = np.zeros_like(s) if np.ptp(s) == 0 else s - p @ s
+    upper = (X.max() == X).astype(float)
+    r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
     Z = np.hstack([1 - upper, upper])
-    P = Z.T @ (p[:, None] * Z)
-    R = Z.T @ ((p * r)[:, None] * Z)
+    P = Z.T @ Z / n
+    R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)
-    varies = variance > _ROUNDING
-    Q = np.where(varies, R / np.sqrt(np.where(varies, variance, 1)), 0)
+    Q = np.where(variance > 0, R / np.sqrt(np.where(variance > 0, variance, 1)), 0)
     return Q.reshape(2, d, 2, d).transpose(1, 3, 0, 2)
 
 

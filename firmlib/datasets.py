@@ -18,13 +18,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import encode
-from firmlib.tables.checks import (
-    check_array,
-    check_covariance,
-    check_integer,
-    check_number,
-    check_option,
-)
+from firmlib.tables.checks import check_array, check_integer, check_number, check_option
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
@@ -101,13 +95,12 @@ def two_gaussians(
     n: int = 400,
     *,
     shift: ArrayLike = (1.0, 2.0, 0.0),
-    cov: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
-    Each class has half of the `n` rows. The means, symmetric about 0, differ by `shift`; `cov`, by
-    default the identity, is the covariance within each class.
+    Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
+    0, differ by `shift`.
 
     Examples
     --------
@@ -118,10 +111,9 @@ def two_gaussians(
     """
     n = check_integer("n", n, 4)
     shift = check_array("shift", shift, 1)
-    cov = check_covariance("cov", np.eye(len(shift)) if cov is None else cov, len(shift))
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
-    X = rng.multivariate_normal(np.zeros(len(shift)), cov, size=len(y))
+    X = rng.multivariate_normal(np.zeros(len(shift)), np.eye(len(shift)), size=len(y))
     return X + np.outer(y, shift / 2), y
 
 
@@ -250,17 +242,14 @@ class _File(NamedTuple):
         return text
 
 
-FLIGHTS = _File(
-    "flights.csv.gz", "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead"
-)
-SPLICE = {
-    site: _File(f"splice_{site}.tsv.gz", sha256)
-    for site, sha256 in {
-        "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-        "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-        "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-    }.items()
+_SHA256 = {
+    "flights.csv": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    "splice_acceptor.tsv": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+    "splice_donor.tsv": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+    "splice_uci.tsv": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
 }
+FLIGHTS, *_SITES = (_File(f"{name}.gz", sha256) for name, sha256 in _SHA256.items())
+SPLICE = dict(zip(("acceptor", "donor", "uci"), _SITES, strict=True))
 
 
 def splice(
