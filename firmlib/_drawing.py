@@ -1,4 +1,4 @@
-"""How one curve q_f is drawn; the colours and the wrapping of names that all pictures share."""
+"""Draw one curve q_f; the colours, names and legends of all pictures."""
 
 from collections.abc import Iterable
 from textwrap import fill
@@ -24,7 +24,7 @@ _POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are
 
 
 def wrapped(name: object, letters: int = 40) -> str:
-    """Return a name in lines of so many letters, and no formula between its "$"."""
+    """Return a name in lines of at most `letters` letters, with every "$" escaped."""
     return fill(str(name), letters, max_lines=4, placeholder=" …").replace("$", r"\$")
 
 
@@ -34,7 +34,7 @@ def legend(where: Any, marks: dict[str, Any], **place: Any) -> None:
 
 
 def curve_legend(figure: Any) -> None:
-    """Explain below a figure the marks of its curves."""
+    """Explain the marks of curves below a figure."""
     marks: dict[str, Any] = {
         "expected score ± 2 standard errors": Line2D([], [], color=RED, marker="."),
         "mean score": Line2D([], [], color=ORANGE),
@@ -104,7 +104,7 @@ def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
 
 
 def _level_names(levels: Iterable[object], letters: int = 16) -> list[str]:
-    """Return levels in one line each; long ones lose what all levels start with."""
+    """Return the name of each level in one line; long names lose their common beginning."""
     texts = [str(level).replace("$", r"\$") for level in levels]
     differ = [i for i, each in enumerate(zip(*texts, strict=False)) if len(set(each)) > 1]
     start = differ[0] if differ else 0
@@ -119,7 +119,7 @@ def _draw_points(
     grey: Any = {"transform": ax.get_xaxis_transform(), "color": GREY, "alpha": 0.6, "linewidth": 0}
     if levels or len(x) < _POINTS / 2:
         ax.errorbar(x, q, 2 * error, color=RED, fmt="o", markersize=3.5, elinewidth=1)
-        # values that are close still have a bar each
+        # bars of close values overlap, but each is visible
         wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x) if len(x) else 0)
         ax.bar(x, 0.15 * p / p.max(initial=0), wide, **grey)
     else:

@@ -76,7 +76,7 @@ def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
-    """Truth of a parsed formula on every row; a KeyError names what does not belong in one."""
+    """Return the truth of a parsed formula on every row; a KeyError names what is not allowed."""
     match node:
         case ast.Name(id=name):
             return variables[name]
@@ -134,14 +134,13 @@ def gattaca(
     Parameters
     ----------
     n, length : int
-        Sequences, half of them in each class, -1 and +1; letters of each, A, C, G, T as 0 to 3. The
-        paper does not give the length.
-    motif : str
-        Planted in the positive class.
-    center, sd : float
-        Of the normal distribution whose rounded value is the motif's first position (from 0).
+        Number of sequences, half of them in each class, -1 and +1, and their number of letters,
+        which the paper does not give. A, C, G, T are 0 to 3.
+    motif, center, sd : str, float, float
+        The motif of the positive class. Its first position, from 0, is the rounded value of a
+        normal variable with this mean and standard deviation.
     mutations : int
-        Letters of each planted motif, at random places, that are replaced by a random letter.
+        Number of letters of each planted motif that are replaced, at random places.
     unseen : bool
         If true, the new letter always differs from the old one, and no sequence contains the
         motif. If false, as in the paper, a quarter of the replaced letters do not change.
@@ -249,7 +248,7 @@ _SHA256 = {
     "splice_uci.tsv": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
 }
 FLIGHTS, *_SITES = (_File(f"{name}.gz", sha256) for name, sha256 in _SHA256.items())
-SPLICE = dict(zip(("acceptor", "donor", "uci"), _SITES, strict=True))
+SPLICE: dict[str, _File] = dict(zip(("acceptor", "donor", "uci"), _SITES, strict=True))
 
 
 def splice(

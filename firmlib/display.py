@@ -38,7 +38,7 @@ _SCORES |= {"predict_proba": "probability", "callable": "score", "values": "scor
 
 
 def _size(labels: list[str]) -> tuple[float, int]:
-    """Return about how wide labels are, in inches, and their largest number of lines."""
+    """Return the approximate width of labels in inches, and their largest number of lines."""
     letters = max(len(line) for label in labels for line in label.split("\n"))
     lines = max(label.count("\n") + 1 for label in labels)
     return 0.56 * plt.rcParams["font.size"] / 72 * letters, lines
@@ -49,7 +49,7 @@ def _new_axes(width: float, height: float) -> Axes:
 
 
 def _panels(number: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    """Return a figure with panels of this size, at most so many in a row, and its axes."""
+    """Return a figure with panels of this size, at most `columns` in a row, and its axes."""
     columns = min(check_integer("columns", columns, 1), number)
     rows = -(-number // columns)
     size = max(0.5 + width * columns, 4.4), 0.6 + height * rows  # a legend needs 4.4 inches
@@ -61,14 +61,14 @@ def _panels(number: int, columns: int, width: float, height: float) -> tuple[Fig
 
 
 def _score_name(result: FirmResult) -> str:
-    """Return what the score is in words, such as "probability of class 1"."""
+    """Return the name of the score, such as "probability of class 1"."""
     name = _SCORES.get(result.response, result.response)
     kind = "" if result.response == "predict" else "class "
     return name if result.target is None else wrapped(f"{name} of {kind}{result.target}")
 
 
 def _label_importances(result: FirmResult, drawn: int, score: str) -> str:
-    """Return the label of an axis, which also says how many features are not drawn."""
+    """Return the label of the axis, with the number of features that are not drawn."""
     lines = ["importance $Q_f$" + f" ({score})" * (score != "score")]
     if result.given:
         lines.append(wrapped(f"given {', '.join(result.given)}"))
@@ -124,7 +124,7 @@ class FirmDisplay:
 
 
 def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40) -> dict[str, Any]:
-    """Draw the importances of some features from top to bottom; return what the legend shows."""
+    """Draw the importances of features from top to bottom; return the marks for the legend."""
     table = result.to_frame().loc[names, ["importance", "ci_low", "ci_high", "direction"]]
     Q, low, high, direction = table.to_numpy().T
     y = np.arange(len(names))[::-1]
@@ -136,7 +136,7 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40
     for i in np.flatnonzero(np.isnan(Q)):
         ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
     if (some := high > low).any():
-        # With an edge in the colour of the background, lines are seen on bars and beside them.
+        # An edge in the colour of the background makes lines visible on bars and beside them.
         edge = [withStroke(linewidth=2.6, foreground=ax.get_facecolor())]
         line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
         ax.hlines(y[some], low[some], high[some], **line)
@@ -148,7 +148,7 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40
 
 
 def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
-    """Draw beside bars the ranks, and brackets from the best to the worst rank."""
+    """Draw the ranks beside the bars, with brackets from the best to the worst rank."""
     beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
     rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
     style: Any = {"color": RED, "marker": "o", "markersize": 3.5}
@@ -164,7 +164,7 @@ def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
     """Draw the `n` features that are most important to any class as bars, one panel per class.
 
-    `results` come from `firm_by_class`; at most `columns` panels stand in a row.
+    `results` come from `firm_by_class`. There are at most `columns` panels in a row.
 
     >>> import firmlib
     >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -239,7 +239,7 @@ def plot_curves(
 ) -> Figure:
     """Draw q_f of the `n` most important features side by side, on one scale of scores.
 
-    `features` names other features to draw; at most `columns` panels stand in a row.
+    `features` names other features to draw. There are at most `columns` panels in a row.
 
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")

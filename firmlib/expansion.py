@@ -30,9 +30,9 @@ class KernelExpansion:
     kernel : {"linear", "poly", "rbf"}
         x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
     scale, degree : float, default 1
-        Of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
+        Parameters of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
     coef0, intercept : float, default 0.0
-        Of the polynomial kernel; b.
+        Constant of the polynomial kernel, and b.
 
     Examples
     --------

@@ -285,7 +285,7 @@ class FirmResult:
         if self.unexplained is not None:
             notes.append(str(self.unexplained))
         elif self.rows == "sample" and not self.given and len(self) > 1:
-            notes.append("firmlib.unexplained(score, X) tells what no single column shows")
+            notes.append("firmlib.unexplained(score, X) estimates what no single column explains")
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
         return head, self.to_frame()[columns].head(n), notes
 

@@ -119,7 +119,7 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
 
 
 def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]:
-    """Return how a score was evaluated on the rows of a table, and the values it gave."""
+    """Evaluate a score on the rows of a table; return the method and its values."""
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
     kind = type(score).__name__
     if score is None or isinstance(score, str):
@@ -129,7 +129,6 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         )
     if isinstance(score, type):
         raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
-    own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
     if any(hasattr(score, method) for method in RESPONSE_METHODS):
         method = _method(score, response_method)
         answer = getattr(score, method)(table.data)
@@ -137,7 +136,8 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         method, torch = "callable", sys.modules.get("torch")
         module = torch is not None and isinstance(score, torch.nn.Module)
         answer = _of_module(score, table, torch) if module else score(table.data)
-    elif is_model(score) or own:
+    elif is_model(score) or not hasattr(score, "__len__"):
+        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={kind} has none of the methods {list(RESPONSE_METHODS)}; expected a function "
             f"of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
@@ -150,7 +150,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
 
 
 def _of_module(module: Any, table: Table, torch: Any) -> Any:
-    """Return what a torch module gives for a tensor of the rows."""
+    """Evaluate a torch module on a tensor of the rows."""
     kind, X = type(module).__name__, table.data
     if module.training:
         raise ValueError(f"score={kind} is in training mode; call eval() on it first")
