@@ -14,13 +14,9 @@ __all__ = [
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     """FIRM of a binary feature, eq. (10): Q_f = (q_a - q_b) sqrt(p_a p_b).
 
-    Parameters
-    ----------
-    q_a, q_b, p_a : arrays that broadcast
-        Expected scores given that the feature is a or b; and p_a = Pr(f(X) = a) = 1 - p_b.
+    `q_a` and `q_b` are the expected scores given that the feature is a or b, and `p_a` is
+    Pr(f(X) = a) = 1 - p_b: arrays that broadcast.
 
-    Examples
-    --------
     >>> from firmlib.binary import firm_binary
     >>> float(firm_binary(q_a=3.0, q_b=1.0, p_a=0.5))
     1.0
@@ -40,15 +36,9 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
 
     A conjunction of k literals x_j = v_j holds with probability p = 2^-k, and then the expected
     score is sum_j v_j w_j + b, so Q = sum_j v_j w_j sqrt(p / (1 - p)). For k = 2 this is the
-    paper's (w_j + w_k) / sqrt(3).
+    paper's (w_j + w_k) / sqrt(3). `weights` (d,) are w, and `values` (m, d) has one row per
+    conjunction: +1 or -1 for a variable or its negation, 0 for others.
 
-    Parameters
-    ----------
-    weights, values : arrays of shape (d,) and (m, d)
-        w; and one row per conjunction: +1 or -1 for a variable or its negation, 0 for others.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_uniform_conjunction
     >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
     array([3.464, 0.   ])
@@ -74,14 +64,8 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
         (D0)_jj = (n_j- - n_j+) / (2 n sqrt(n_j+ n_j-)).
 
     The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
+    `weights` (d,) are w, and `X` (n, d) has entries -1 and +1.
 
-    Parameters
-    ----------
-    weights, X : arrays of shape (d,) and (n, d)
-        w; and the rows of the distribution, with entries -1 and +1.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_empirical
     >>> firm_empirical([1, 0], [[-1, -1], [1, -1], [1, 1], [1, 1]]).round(3)
     array([0.866, 0.5  ])
@@ -103,19 +87,11 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have the
     probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))).
 
-    Parameters
-    ----------
-    score, X : arrays of shape (n,) and (n, d)
-        Scores or labels; and the rows of the distribution, in any binary coding.
+    `score` (n,) has scores or labels, and `X` (n, d) the rows of the distribution, in any binary
+    coding. The result has the shape (d, d, 2, 2): ``Q[j, k, a, b]`` is for x_j at its lower (a = 0)
+    or higher (a = 1) value and x_k likewise. ``Q[j, j, a, a]`` is the literal itself, and Q = 0 if
+    a conjunction always or never holds.
 
-    Returns
-    -------
-    ndarray of shape (d, d, 2, 2)
-        ``Q[j, k, a, b]`` for x_j at its lower (a = 0) or higher (a = 1) value and x_k likewise.
-        ``Q[j, j, a, a]`` is the literal itself; Q = 0 if a conjunction always or never holds.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_conjunctions
     >>> Q = firm_conjunctions([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])  # x0 and x1
     >>> float(Q[0, 1, 1, 1].round(3)), float(Q[0, 1, 0, 0].round(3))
@@ -140,15 +116,9 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """FIRM from a POIM: Q(z, j) = Q'(z, j) sqrt(p / (1 - p)), with p = Pr(X[j] = z) (Section 2.3).
 
     The printed factor is inverted; this one follows from the paper's own identity
-    Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain.
+    Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain. `poim` is
+    Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5), and broadcasts against `p`.
 
-    Parameters
-    ----------
-    poim, p : arrays that broadcast
-        Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5); the probability of z at j.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_from_poim
     >>> firm_from_poim([3.0, -1.0], 1 / 4).round(3)
     array([ 1.732, -0.577])

@@ -102,8 +102,6 @@ def two_gaussians(
     Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
     0, differ by `shift`.
 
-    Examples
-    --------
     >>> from firmlib.datasets import two_gaussians
     >>> X, y = two_gaussians(1000, random_state=0)
     >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()

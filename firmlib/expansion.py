@@ -123,8 +123,6 @@ class KernelExpansion:
 
         The coefficient of x^m in s is w_m times that root.
 
-        Examples
-        --------
         >>> from firmlib.expansion import KernelExpansion
         >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
         >>> powers, w = s.unfold()
@@ -161,8 +159,6 @@ def gradient(score: Any, X: ArrayLike) -> np.ndarray:
     `score` is a `KernelExpansion`, a fitted SVM or kernel ridge with a linear, polynomial or
     Gaussian kernel, or any estimator whose score is ``X @ coef_ + intercept_``.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from firmlib.expansion import gradient
     >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)

@@ -210,8 +210,6 @@ def conditional_expected_score(
 
     `feature` is a column, a callable or an array of shape (n,); all else is as for `firm`.
 
-    Examples
-    --------
     >>> import firmlib
     >>> table = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> curve = firmlib.conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")

@@ -183,8 +183,6 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     does not depend on the inputs' units. The sample `X` may have fewer rows than columns; the
     result is positive definite if lambda > 0 and no column is constant.
 
-    Examples
-    --------
     >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
     >>> bool(np.linalg.eigvalsh(shrinkage_covariance(X))[0] > 0.1)
@@ -201,8 +199,6 @@ def shrinkage_intensity(X: ArrayLike) -> float:
 
     `X` needs at least 3 rows.
 
-    Examples
-    --------
     >>> from firmlib.normal import shrinkage_intensity
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1
     True

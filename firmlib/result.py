@@ -242,8 +242,6 @@ class FirmResult:
         A feature ranks before another if their difference is significant after Holm's correction
         over all pairs, so all ranks hold together with this probability.
 
-        Examples
-        --------
         >>> import firmlib
         >>> X = np.random.default_rng(0).normal(size=(500, 3))
         >>> firmlib.firm(X @ [1, 1.1, 3], X).ranks()
@@ -322,8 +320,6 @@ def compare(
     the same, in the same order, with the same weights and groups, are `paired`; "auto" finds out
     from the bins of the shared features. `confidence_level` is that of the intervals.
 
-    Examples
-    --------
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> one, two = (firmlib.firm(lambda X, a=a: X[:, 0] + a * X[:, 1], X) for a in (1, 1.1))

@@ -65,8 +65,6 @@ def class_scores(
     `estimator` is a fitted estimator, a callable X -> (n, k), an array (n, k) or labels (n,), and
     `response_method` is as for `as_score`.
 
-    Examples
-    --------
     >>> class_scores(["low", "top", "mid"], np.zeros((3, 1)))["top"]
     array([0., 1., 0.])
     """
