@@ -288,16 +288,10 @@ def splice(
 def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
     """Flights from New York in 2013 with their weather: a typical table (data/README.md).
 
-    Returns
-    -------
-    X : DataFrame of shape (30_000, 16)
-        In the order of time: `scheduled` (a date with its time), the categories `carrier`,
-        `origin` and `dest`, and numbers of the flight, the plane and the weather, many missing.
-    delay : ndarray of shape (30_000,)
-        Minutes from the scheduled to the real departure, negative if it was early.
+    Return a frame of 30 000 rows in the order of time: `scheduled` (a date with its time), the
+    categories `carrier`, `origin` and `dest`, and numbers of the flight, the plane and the weather,
+    many missing; and the delay of each departure in minutes, negative if it was early.
 
-    Examples
-    --------
     >>> from firmlib.datasets import flights
     >>> X, delay = flights()
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))

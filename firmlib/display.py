@@ -9,7 +9,7 @@ import pandas as pd
 
 from firmlib import _drawing as drawing
 from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, wrapped
-from firmlib.measure import FirmByClass, conditional_expected_score, firm
+from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
@@ -211,10 +211,9 @@ class ConditionalScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
-        """Display `conditional_expected_score` of `estimator`, `X`, `feature` and `options`."""
-        name = f"x{feature}" if isinstance(feature, int) else getattr(feature, "__name__", feature)
-        curve = conditional_expected_score(estimator, X, feature, **options)
-        return cls(curve, wrapped(name)) if isinstance(name, str) else cls(curve)
+        """Display the curve of a column or callable `feature`, with the `options` of `firm`."""
+        result = firm(estimator, X, [feature], **options)
+        return cls.from_result(result, result.feature_names[0])
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`, by default into a new figure with a legend.
