@@ -16,7 +16,7 @@ from timing import Row, cpu_seconds, show, timed
 
 from firmlib import firm, search
 from firmlib.features import Pairs
-from firmlib.joint.search import Half
+from firmlib.joint.search import best, importance
 
 N, COLUMNS, ORDER, BEST, MIN_ROWS = 10_000, 30, 3, 10, 20
 
@@ -39,8 +39,9 @@ def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def ours(holds: np.ndarray, r: np.ndarray, order: int) -> list[float]:
     each = np.arange(holds.shape[1])  # all thresholds of a column may be among the best
-    half = Half(holds.T, r / r.std(), np.full(len(r), 1 / len(r)), MIN_ROWS)
-    return [r.std() * half.importance(rule) for rule in half.best(each, order, 4 * BEST)][:BEST]
+    p = np.full(len(r), 1 / len(r))
+    found = best(holds.T, each, r / r.std(), p, order, MIN_ROWS, 4 * BEST)[:BEST]
+    return [importance(holds.T, rule, r, p) for rule in found]
 
 
 def theirs(ps, algorithm, holds: np.ndarray, r: np.ndarray) -> list[float]:
@@ -84,10 +85,10 @@ def pysubgroup(holds: np.ndarray, r: np.ndarray) -> Iterator[tuple[str, list[flo
 def rows(tiny: bool = False) -> Iterator[Row]:
     part = 10 if tiny else 1
     holds, r = problem(N // part)
-    best, seconds = ours(holds, r, ORDER), cpu_seconds(lambda: ours(holds, r, ORDER), 3)
+    expected, seconds = ours(holds, r, ORDER), cpu_seconds(lambda: ours(holds, r, ORDER), 3)
     yield Row(f"conjunctions of up to 3, {len(r)} × {COLUMNS}, 2 thresholds", seconds)
     for name, found, other in () if tiny else pysubgroup(holds, r):
-        np.testing.assert_allclose(found, best)
+        np.testing.assert_allclose(found, expected)
         yield Row(f"the same by pysubgroup, {name}", other, ratio=other / seconds)
     for n, order in ((10_000, 2), (100_000, 2), (1000, 3)):
         X, s = table(max(n // part, 300))

@@ -18,12 +18,12 @@ from itertools import compress
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import Estimate
+from firmlib.estimation.jackknife import Estimate, degrees
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
 from firmlib.estimation.variance import TINY
 from firmlib.features import Feature, Group
-from firmlib.joint import cells
+from firmlib.joint.cells import contrast, nothing
 from firmlib.joint.learning import design, unseen
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.sources import progress
@@ -32,9 +32,7 @@ from firmlib.tables.table import Table
 MIN_ROWS, FEW_ROWS = 100, 1000
 ROWS_PER_CELL, MOST_CELLS = 10, 1000
 FEW_LEVELS = 12  # of a column of numbers in cells
-ALONE = 0.9  # share of rows with a level of their own at which a nominal column tells nothing
 STILL_LEARNING = 0.05  # a gain to mention
-BOLD = np.sqrt(2)  # under no effect rows of two folds err together: each is in the other's model
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +84,15 @@ def adds_to(
     estimates, gains, sources, memory, silent = [], [], [], {}, {}
     for feature in progress(found, "features"):
         F = _columns(feature, table, sample, missing)
-        there = np.ones(sample.n, bool)
-        if missing == "drop":
-            there &= np.all([~np.isnan(c.values) for c in [*F, *given]], axis=0)
-        rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
-        if why := "" if sample.population else _silence(f, g):
+        rows, f, g = _present(sample, F, given) if missing == "drop" else (sample, F, given)
+        X, G = design(f, rows.n), design(g, rows.n)
+        if why := "" if rows.population else _silence(X, G):
             silent.setdefault(why, []).append(repr(feature.name))
-        one, gain = cells.nothing(sample), 0.0
+        one, gain = nothing(sample), 0.0
         if not why and rows.n and np.ptp(rows.s):
             one = _of_cells(rows, f, g)
         if one is None:
-            one, gain = _of_models(rows, f, g, memory.setdefault(there.tobytes(), {}))
+            one, gain = _of_models(rows, X, G, memory)
         estimates.append(one)
         gains.append(gain)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
@@ -124,75 +120,74 @@ def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> li
     return found
 
 
-def _taken(rows: Rows, there: np.ndarray) -> Rows:
-    """Return some of the rows."""
+def _present(
+    rows: Rows, F: Sequence[Column], known: Sequence[Column]
+) -> tuple[Rows, list[Column], list[Column]]:
+    """Return the rows in which no column is missing, and the columns in these rows."""
+    there = np.all([~np.isnan(c.values) for c in [*F, *known]], axis=0)
     w, unit = rows.w[there], None if rows.unit is None else rows.unit[there]
     w = w / w.mean() if len(w) else w
-    return replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
+    rows = replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
+    return rows, [c.take(there) for c in F], [c.take(there) for c in known]
 
 
-def _silence(F: Sequence[Column], known: Sequence[Column]) -> str:
-    """Return why columns cannot add anything, or an empty string."""
-
-    def same(f: Column, g: Column) -> bool:  # up to the unit
-        a, b = (design([c], len(c.values)) for c in (f, g))
-        return a.shape == b.shape and a.size > 0 and min(np.ptp(a - b), np.ptp(a + b)) < 1e-9
-
-    def tells(f: Column) -> bool:
-        count = np.unique(f.values, return_counts=True)[1]
-        alone = f.kind == "nominal" and (count == 1).sum() >= ALONE * len(f.values)
-        return len(count) > 1 and not alone
-
-    if not any(map(tells, F)):
+def _silence(X: np.ndarray, G: np.ndarray) -> str:
+    """Return why the columns X of a design cannot add anything to G, or an empty string."""
+    if not X.shape[1]:
         return "constant, missing, or another level in nearly every row"
-    twins = all(any(same(f, g) for g in known) for f in F)
-    return "the same as a given column" if twins else ""
+    same = [any(min(np.ptp(x - g), np.ptp(x + g)) < 1e-9 for g in G.T) for x in X.T]
+    return "the same as a given column" if all(same) else ""
 
 
 def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estimate | None:
     """Measure in cells; return None if columns have many values or cells few rows."""
-    code = coarse = np.zeros(rows.n, np.intp)
-    few = True
-    for place, column in enumerate([*known, *F]):
-        levels, index = np.unique(column.values, return_inverse=True)
-        few &= column.kind == "nominal" or len(levels) <= FEW_LEVELS
-        code = np.unique(code * len(levels) + index, return_inverse=True)[1]
-        coarse = code if place < len(known) else coarse
-    size = int(code.max()) + 1
-    few &= size <= min(rows.n / ROWS_PER_CELL, MOST_CELLS)
-    if not few and not rows.population:
+
+    def code(columns: Sequence[Column]) -> np.ndarray:
+        found = np.zeros(rows.n, np.intp)
+        for c in columns:
+            index = np.unique(c.values, return_inverse=True)[1]
+            found = np.unique(found * (index.max() + 1) + index, return_inverse=True)[1]
+        return found
+
+    both = [*F, *known]
+    few = all(c.kind == "nominal" or len(np.unique(c.values)) <= FEW_LEVELS for c in both)
+    if not rows.population and not (
+        few and code(both).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
+    ):
         return None
-    above = np.zeros((size, coarse.max() + 1))
-    above[code, coarse] = 1.0
-    return cells.contrast(rows, cells.cell_sums(rows, rows.r, code, size), above)
+    return contrast(rows, rows.r, code(known), code(F), 1)
 
 
 def _of_models(
-    rows: Rows, F: Sequence[Column], known: Sequence[Column], known_left: dict[int, np.ndarray]
+    rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[bytes, np.ndarray]
 ) -> tuple[Estimate, float]:
-    """Measure by models; return also the gain.
+    """Measure by models of the columns X and G; return also the gain.
 
-    `known_left` keeps what models of the known columns leave, by width. The feature enters as
-    f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d is what the joint model
-    says beyond g (Lundborg et al., 2024, the projected covariance measure). What e_g still falls by
-    when the rows double might be mistaken for an effect, so it counts as error.
+    `memory` keeps what models of the known columns leave. The feature enters as f - E[f | g]. The
+    test asks whether e_g moves with d - E[d | g], where d is what the joint model says beyond g
+    (Lundborg et al., 2024, the projected covariance measure). Each row is in the models of rows in
+    other parts, so that two rows err together: without an effect, the variance of the sum is twice
+    the sum of the variances. What e_g still falls by when the rows double might be mistaken for an
+    effect, so it counts as error.
     """
     if rows.n < MIN_ROWS:
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
-    X, G, r = design(F, rows.n), design(known, rows.n), rows.r
     width = X.shape[1] + G.shape[1]
-    if width not in known_left:
-        known_left[width] = unseen(rows, G, r, width)
-    e_g = known_left[width]
+
+    def left(F: np.ndarray, r: np.ndarray, every: int = 1) -> np.ndarray:
+        return unseen(rows, F, r - rows.w @ r / rows.w.sum(), width, every)
+
+    key = G.tobytes() + bytes(width)
+    if key not in memory:
+        memory[key] = np.array([left(G, rows.s, every) for every in (1, 2)])
+    e_g = memory[key]
     if G.shape[1] > 0 and X.shape[1] <= FEW_LEVELS:
-        X = np.column_stack([unseen(rows, G, f - f.mean(), width, False)[0] for f in X.T])
-    e = unseen(rows, np.column_stack([X, G]), r, width)
-    d = e_g[0] - e[0]
-    told = e_g[0] * unseen(rows, G, d - rows.w @ d / rows.w.sum(), width, False)[0]
+        X = np.column_stack([left(G, f) for f in X.T])
+    e = np.array([left(np.column_stack([X, G]), rows.s, every) for every in (1, 2)])
+    effect = Estimate.of_rows(e_g[0] * left(G, e_g[0] - e[0]), rows)
     learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / rows.w.sum(), 0.0)
-    effect = Estimate.of_rows(told, rows)
-    error = np.hypot(np.sqrt(effect.J), learning)
-    pvalue = special.ndtr(-effect.V / np.maximum(error, TINY) / BOLD)
+    error = np.sqrt(2 * (effect.J + learning**2))
+    pvalue = special.stdtr(degrees(effect.psi), -effect.V / np.maximum(error, TINY))
     return _grown(rows, e_g**2 - e**2, pvalue)
 
 

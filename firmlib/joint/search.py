@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
@@ -20,9 +21,6 @@ from firmlib.tables.columns import Column
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["SearchResult", "search"]
 
 _SMALLEST = 200  # rows that are worth splitting
@@ -31,7 +29,7 @@ _BATCH = 256  # sets that are grown together
 _POOL = 200  # rules for each that is asked for, from which different ones are chosen
 _SECONDS, _SPEED = 60, 3e9  # how long a search may take, and rules times rows in a second
 
-Rule = tuple[int, ...]  # its conditions
+Rule = list[int]  # its conditions
 
 
 def search(
@@ -40,7 +38,6 @@ def search(
     *,
     order: int = 2,
     n: int = 10,
-    columns: Sequence[Any] | None = None,
     cuts: int = 9,
     min_rows: int = 20,
     distinct: float = 0.8,
@@ -55,10 +52,10 @@ def search(
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
     A condition says that a number lies above or below a quantile, that a category has a level, or
-    that a value is missing. One random half of the rows is searched exhaustively;
-    importances come from the other half, since the best of many rules looks better than it is where
-    it was found. A rule must beat each rule that lacks one of its conditions by its standard error.
-    If this would take more than a minute, an error says how many rules there are.
+    that a value is missing. One random half of the rows is searched exhaustively; importances come
+    from the other half, since the best of many rules looks better than it is where it was found.
+    A rule must beat each rule that lacks one of its conditions by its standard error. A search
+    that would take more than a minute raises an error with the number of rules.
 
     Parameters
     ----------
@@ -66,8 +63,6 @@ def search(
         As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
     order, n : int, default 2 and 10
         The largest number of conditions in a rule; how many rules to return, if so many matter.
-    columns : list of columns, default None
-        The columns that conditions use; all by default.
     cuts : int, default 9
         Thresholds per column.
     min_rows : int, default 20
@@ -88,9 +83,8 @@ def search(
     feature
     x0 > 0.481 ∧ x2 ≤ -0.00029        0.34      0.35     0.15
     """
-    for name, value in {"order": order, "n": n, "cuts": cuts}.items():
+    for name, value in {"order": order, "n": n, "cuts": cuts, "min_rows": min_rows}.items():
         check_integer(name, value, 1)
-    check_integer("min_rows", min_rows, 2)
     check_number("distinct", distinct, 0, 1, above=True)
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
@@ -102,10 +96,9 @@ def search(
         )
     if not np.ptp(rows.s):
         raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
-    places = range(table.width) if columns is None else [table.place(j) for j in columns]
-    check_memory("the table of conditions", (2 * max(cuts, 2) * len(places), rows.n), 1)
-    read = ((table.names[j], table.column(j).take(rows.keep)) for j in places)
-    found = [one for name, column in read for one in _conditions(name, column, rows.n, cuts)]
+    check_memory("the table of conditions", (2 * max(cuts, 2) * table.width, rows.n), 1)
+    columns = ((name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names))
+    found = [one for name, column in columns for one in _conditions(name, column, rows.n, cuts)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
     names, families, holds = map(np.array, zip(*found, strict=True))
@@ -114,26 +107,27 @@ def search(
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
-    sd = np.sqrt(p @ r**2) or 1.0
-    half = Half(holds[:, seen], r / sd, p, min_rows)
-    rules = half.different(half.best(families, order, _POOL * n), n, distinct)
+    sd = np.std(r) or 1.0
+    r /= sd
+    rules = best(holds[:, seen], families, r, p, order, min_rows, _POOL * n)
+    rules = different(rules, holds[:, seen], r, p, n, distinct)
     if not rules:
         raise ValueError(
             f"no rule of up to {order} conditions matters that holds in min_rows={min_rows} rows "
             "of the searched half, and fails in as many; expected fewer min_rows, or more rows"
         )
-    met = np.array([holds[list(rule)].all(axis=0) for rule in rules], dtype=float)
+    met = np.array([holds[rule].all(axis=0) for rule in rules], dtype=float)
     result = firm(
         rows.s[~seen],
         met[:, ~seen].T,
-        feature_names=[" ∧ ".join(names[list(rule)]) for rule in rules],
+        feature_names=[" ∧ ".join(names[rule]) for rule in rules],
         sample_weight=rows.w[~seen],
         groups=None if rows.unit is None else rows.unit[~seen],
         confidence_level=confidence_level,
     )
     own = {f.name: getattr(result, f.name) for f in fields(result) if f.init}
     own |= {"response": response.method, "target": response.target}
-    searched = sd * np.array([half.importance(rule) for rule in rules])
+    searched = sd * np.array([importance(holds[:, seen], rule, r, p) for rule in rules])
     return SearchResult(**own, searched=searched, covered=met @ rows.w / rows.w.sum())
 
 
@@ -143,13 +137,6 @@ class SearchResult(FirmResult):
 
     `searched` is Q of each rule where it was found, too large as the best of many; `covered` is the
     share of all rows in which it holds.
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> firmlib.search(X[:, 0] > 0, X, order=1, n=1).covered.round(1)
-    array([0.5])
     """
 
     searched: np.ndarray
@@ -177,10 +164,11 @@ def _conditions(
         yield f"{name} known", f"{name} known", ~missing
     if len(levels) < 2:
         return
-    if column.kind == "nominal" or len(levels) == 2:
+    if len(levels) == 2:
+        some, signs = levels[::-1], {"=": np.equal}
+    elif column.kind == "nominal":
         some = levels[np.argsort(-count, kind="stable")][:_LEVELS]
-        some = levels[::-1] if len(levels) == 2 else some
-        signs = {"=": np.equal} if len(levels) == 2 else {"=": np.equal, "≠": np.not_equal}
+        signs = {"=": np.equal, "≠": np.not_equal}
     else:
         share = np.arange(1, cuts + 1) / (cuts + 1)
         some = np.unique(np.quantile(f[~missing], share, method="inverted_cdf"))
@@ -189,107 +177,95 @@ def _conditions(
         exact = column.kind != "number" or len(np.unique(short)) < len(some)
         some, signs = some if exact else short, {">": np.greater, "≤": np.less_equal}
     for t in some:
+        word = pd.Series(column.shown(np.array([t]))).iloc[0]  # dates as pandas prints them
+        if column.kind == "number":
+            word = f"{t:g}" if float(f"{t:g}") == t else repr(float(t))
         for sign, compare in signs.items():
-            text = f"{name} {sign} {_text(column, t)}"
+            text = f"{name} {sign} {word}".removesuffix(" 00:00:00")
             yield text, f"{name} {sign}" if sign in ">≤" else text, compare(f, t)
 
 
-def _text(column: Column, t: float) -> str:
-    """Return a value of a column in words."""
-    if column.kind == "number":
-        return f"{t:g}" if float(f"{t:g}") == t else repr(float(t))
-    shown = column.shown(np.array([t]))[0]
-    if column.kind in ("date", "duration"):
-        import pandas as pd
+def importance(holds: np.ndarray, rule: Rule, r: np.ndarray, p: np.ndarray) -> float:
+    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), A the rows that meet a rule.
 
-        shown = pd.Timestamp(shown) if column.kind == "date" else pd.Timedelta(shown)
-    return str(shown).removesuffix(" 00:00:00")
-
-
-@dataclass(frozen=True, eq=False)
-class Half:
-    """The half of the rows that is searched. The importance of a set A of its rows is
-
-        Q(A) = |sum_A p r| / sqrt(P (1 - P)),   P = sum_A p   (eq. 10),
-
-    where r = (s - mean) / sd, and p are the weights as shares. `holds` (m, n) are the rows that
-    meet each condition. A rule must hold, and fail, in `min_rows` rows.
+    r are centred scores, and p are weights as shares.
     """
-
-    holds: np.ndarray
-    r: np.ndarray
-    p: np.ndarray
-    min_rows: int
-
-    def importance(self, rule: Rule) -> float:
-        """Return Q of a rule."""
-        A = self.holds[list(rule)].all(axis=0)
-        return float(_Q(self.p @ A, (self.p * self.r) @ A))
-
-    def best(self, families: np.ndarray, order: int, size: int) -> list[Rule]:
-        """Return the best rule of each set of families, the `size` best of them, by falling Q.
-
-        The sums over many sets with each condition added are matrix products, in single precision;
-        the rules found are ranked in double.
-        """
-        m, n = self.holds.shape
-        if (seconds := comb(m, order) * n / _SPEED) > _SECONDS:
-            raise ValueError(
-                f"{comb(m, order):.3g} rules of {order} conditions on {n} rows would take about "
-                f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, with "
-                f"fewer cuts, or up to order={order - 1}"
-            )
-        met, ones, pr = self.holds.T.astype(np.float32), np.ones(n), self.p * self.r
-        kept: dict[tuple[str, ...], tuple[float, Rule]] = {}
-        worst, sets = 0.0, np.zeros((1, 0), int)
-        for depth in range(1, order + 1):
-            grown = []
-            for start in progress(range(0, len(sets), _BATCH), f"rules of {depth} conditions"):
-                some = sets[start : start + _BATCH]
-                masks = self.holds[some].all(axis=1)
-                rows, P, S = ((masks * a.astype(np.float32)) @ met for a in (ones, self.p, pr))
-                later = np.arange(m) > some.max(axis=1, initial=-1)[:, None]
-                enough = later & (rows > self.min_rows - 0.5)
-                Q = np.where(enough & (rows < n - self.min_rows + 0.5), _Q(P, S), 0)
-                for i, j in np.argwhere(worst < Q).tolist():
-                    rule = (*some[i].tolist(), j)
-                    key = tuple(sorted(families[list(rule)]))
-                    kept[key] = max(kept.get(key, (0.0, ())), (float(Q[i, j]), rule))
-                if len(kept) > size:
-                    kept = dict(sorted(kept.items(), key=lambda item: -item[1][0])[:size])
-                    worst = min(kept.values())[0]
-                if depth < order:
-                    which, added = np.nonzero(enough)
-                    grown.append(np.column_stack([some[which], added]))
-            sets = np.concatenate(grown) if grown else sets
-        rules = sorted(rule for _, rule in kept.values())
-        return sorted(rules, key=lambda rule: (-round(self.importance(rule), 9), len(rule)))
-
-    def different(self, rules: Sequence[Rule], n: int, distinct: float) -> list[Rule]:
-        """Return up to n rules that beat their parts, without those that nearly coincide.
-
-        A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
-        standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
-        """
-        kept: list[Rule] = []
-        indicators = np.zeros((0, len(self.r)))
-        for rule in rules:
-            A = self.holds[list(rule)].all(axis=0)
-            P = self.p @ A
-            noise = sum(np.cov(self.r[B], aweights=self.p[B], ddof=0) / B.sum() for B in (A, ~A))
-            parts = combinations(rule, len(rule) - 1) if len(rule) > 1 else ()
-            least = max(map(self.importance, parts), default=0.0) + np.sqrt(P * (1 - P) * noise)
-            z = (A - P) * np.sqrt(self.p / (P * (1 - P)))
-            alike = np.abs(indicators @ z).max(initial=0)
-            if self.importance(rule) > least and alike <= distinct * (1 - 1e-9):
-                kept.append(rule)
-                indicators = np.vstack([indicators, z])
-            if len(kept) == n:
-                break
-        return kept
+    A = holds[rule].all(axis=0)
+    return float(_Q(p @ A, (p * r) @ A))
 
 
 def _Q(P: np.ndarray, S: np.ndarray) -> np.ndarray:
-    variance = P * (1 - P)
-    some = variance > 1e-12
-    return np.where(some, np.abs(S) / np.sqrt(np.where(some, variance, 1)), 0)
+    return np.abs(S) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
+
+
+def best(
+    holds: np.ndarray,
+    families: np.ndarray,
+    r: np.ndarray,
+    p: np.ndarray,
+    order: int,
+    min_rows: int,
+    size: int,
+) -> list[Rule]:
+    """Return the best rule of each set of families, the `size` best of them, by falling Q.
+
+    `holds` (m, n) are the rows that meet each condition. The sums over many rules with each
+    condition added are matrix products, in single precision.
+    """
+    m, n = holds.shape
+    if (seconds := comb(m, order) * n / _SPEED) > _SECONDS:
+        raise ValueError(
+            f"{comb(m, order):.3g} rules of {order} conditions on {n} rows would take about "
+            f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, with fewer "
+            f"cuts, or up to order={order - 1}"
+        )
+    met, terms = holds.T.astype(np.float32), np.array([np.ones(n), p, p * r], np.float32)
+    kept: dict[tuple[str, ...], tuple[float, Rule]] = {}
+    worst, sets = 0.0, np.zeros((1, 0), int)
+    for depth in range(1, order + 1):
+        grown = [np.zeros((0, depth), int)]
+        for start in progress(range(0, len(sets), _BATCH), f"rules of {depth} conditions"):
+            some = sets[start : start + _BATCH]
+            masks = holds[some].all(axis=1)
+            rows, P, S = ((masks * a) @ met for a in terms)
+            later = np.arange(m) > some.max(axis=1, initial=-1)[:, None]
+            enough = later & (rows > min_rows - 0.5)
+            Q = np.where(enough & (rows < n - min_rows + 0.5), _Q(P, S), 0)
+            for i, j in np.argwhere(worst < Q).tolist():
+                rule = [*some[i].tolist(), j]
+                key = tuple(sorted(families[rule]))
+                kept[key] = max(kept.get(key, (0.0, [])), (float(Q[i, j]), rule))
+            if len(kept) > size:
+                kept = dict(sorted(kept.items(), key=lambda item: -item[1][0])[:size])
+                worst = min(kept.values())[0]
+            which, added = np.nonzero(enough & (depth < order))
+            grown.append(np.column_stack([some[which], added]))
+        sets = np.concatenate(grown)
+    rules = sorted(rule for _, rule in kept.values())
+    return sorted(rules, key=lambda rule: (-round(importance(holds, rule, r, p), 9), len(rule)))
+
+
+def different(
+    rules: Sequence[Rule], holds: np.ndarray, r: np.ndarray, p: np.ndarray, n: int, distinct: float
+) -> list[Rule]:
+    """Return up to n rules that beat their parts, without those that nearly coincide.
+
+    A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
+    standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
+    """
+    kept: list[Rule] = []
+    indicators = np.zeros((0, len(r)))
+    for rule in rules:
+        A = holds[rule].all(axis=0)
+        P = p @ A
+        noise = sum(np.cov(r[B], aweights=p[B], ddof=0) / B.sum() for B in (A, ~A))
+        parts = [list(part) for part in combinations(rule, len(rule) - 1) if part]
+        least = max((importance(holds, part, r, p) for part in parts), default=0.0)
+        beats = importance(holds, rule, r, p) > least + np.sqrt(P * (1 - P) * noise)
+        z = (A - P) * np.sqrt(p / (P * (1 - P)))
+        if beats and np.abs(indicators @ z).max(initial=0) <= distinct * (1 - 1e-9):
+            kept.append(rule)
+            indicators = np.vstack([indicators, z])
+        if len(kept) == n:
+            break
+    return kept

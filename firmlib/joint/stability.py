@@ -81,20 +81,17 @@ def stability(
     if len(y) != table.n:
         raise ValueError(f"y has {len(y)} rows, but X has {table.n}; expected one value per row")
     if groups is not None:
-        codes = table.vector("groups", groups).dense(table.n)
-        unit = np.unique(codes, return_inverse=True)[1]
-    splitter: Any
+        unit = np.unique(table.vector("groups", groups).dense(table.n), return_inverse=True)[1]
     if cv is None:
         splitter = ShuffleSplit if unit is None else GroupShuffleSplit
-        splitter = splitter(_FITS, train_size=0.5, random_state=0)
+        cv = splitter(_FITS, train_size=0.5, random_state=0)
     elif unit is not None and isinstance(cv, Integral):
-        splitter = GroupKFold(int(cv))
-    else:
-        splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    parts, results = list(splitter.split(X, y, unit)), []
+        cv = GroupKFold(int(cv))
+    splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
+    parts, results = [train for train, _ in splitter.split(X, y, unit)], []
     if len(parts) < 2:
         raise ValueError(f"cv={cv!r} makes {len(parts)} fits; expected at least 2")
-    for train, _ in progress(parts, "fits"):
+    for train in progress(parts, "fits"):
         model: Any = clone(estimator)
         model.fit(_safe_indexing(X, train), y[train])
         one = firm(model, X, features, groups=unit, **options)
