@@ -147,8 +147,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("joint/pairs.py", "contrast(rows, e, a, b, 0, 1)", "contrast(rows, e, a, b, 0)"),
         ("joint/additive.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         ("joint/additive.py", "e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))", "e /= 2"),
-        ("joint/search.py", "np.sqrt(np.maximum(P * (1 - P), 1e-12))", "np.maximum(P * (1 - P), 0.1)"),
-        ("joint/search.py", "kept[key] = max(", "kept[key] = min("),
+        ("joint/search.py", "np.sqrt(np.maximum(P * (1 - P)", "np.square(np.maximum(P * (1 - P)"),
+        ("joint/search.py", "Q.argmax()", "Q.argmin()"),
     ],
     "strings_kernel": [
         ("strings/kernel.py", "yield 2 * delta / (degree", "yield delta / (degree"),

@@ -18,13 +18,13 @@ from itertools import compress
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import Estimate, degrees
+from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
 from firmlib.estimation.variance import TINY
 from firmlib.features import Feature, Group
 from firmlib.joint.cells import contrast, nothing
-from firmlib.joint.learning import design, unseen
+from firmlib.joint.learning import PARTS, design, fitted
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
@@ -84,7 +84,11 @@ def adds_to(
     estimates, gains, sources, memory, silent = [], [], [], {}, {}
     for feature in progress(found, "features"):
         F = _columns(feature, table, sample, missing)
-        rows, f, g = _present(sample, F, given) if missing == "drop" else (sample, F, given)
+        place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
+        mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
+        sources.append(Source("group" if isinstance(feature, Group) else F[0].kind, mark))
+        there = np.array([~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]]).all(0)
+        rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
         X, G = design(f, rows.n), design(g, rows.n)
         if why := "" if rows.population else _silence(X, G):
             silent.setdefault(why, []).append(repr(feature.name))
@@ -92,12 +96,9 @@ def adds_to(
         if not why and rows.n and np.ptp(rows.s):
             one = _of_cells(rows, f, g)
         if one is None:
-            one, gain = _of_models(rows, X, G, memory)
+            one, gain = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
         estimates.append(one)
         gains.append(gain)
-        place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
-        mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
-        sources.append(Source("group" if isinstance(feature, Group) else F[0].kind, mark))
     if silent:
         said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
         warnings.warn(f"importance 0 for {said}", stacklevel=3)
@@ -120,15 +121,11 @@ def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> li
     return found
 
 
-def _present(
-    rows: Rows, F: Sequence[Column], known: Sequence[Column]
-) -> tuple[Rows, list[Column], list[Column]]:
-    """Return the rows in which no column is missing, and the columns in these rows."""
-    there = np.all([~np.isnan(c.values) for c in [*F, *known]], axis=0)
+def _taken(rows: Rows, there: np.ndarray) -> Rows:
+    """Return some of the rows."""
     w, unit = rows.w[there], None if rows.unit is None else rows.unit[there]
     w = w / w.mean() if len(w) else w
-    rows = replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
-    return rows, [c.take(there) for c in F], [c.take(there) for c in known]
+    return replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
 
 
 def _silence(X: np.ndarray, G: np.ndarray) -> str:
@@ -149,60 +146,49 @@ def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estim
             found = np.unique(found * (index.max() + 1) + index, return_inverse=True)[1]
         return found
 
-    both = [*F, *known]
-    few = all(c.kind == "nominal" or len(np.unique(c.values)) <= FEW_LEVELS for c in both)
-    if not rows.population and not (
-        few and code(both).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
-    ):
+    columns = [*F, *known]
+    few = all(c.kind == "nominal" or len(np.unique(c.values)) <= FEW_LEVELS for c in columns)
+    few = few and code(columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
+    if not few and not rows.population:
         return None
     return contrast(rows, rows.r, code(known), code(F), 1)
 
 
 def _of_models(
-    rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[bytes, np.ndarray]
+    rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[int, list[np.ndarray]]
 ) -> tuple[Estimate, float]:
     """Measure by models of the columns X and G; return also the gain.
 
-    `memory` keeps what models of the known columns leave. The feature enters as f - E[f | g]. The
-    test asks whether e_g moves with d - E[d | g], where d is what the joint model says beyond g
-    (Lundborg et al., 2024, the projected covariance measure). Each row is in the models of rows in
-    other parts, so that two rows err together: without an effect, the variance of the sum is twice
-    the sum of the variances. What e_g still falls by when the rows double might be mistaken for an
-    effect, so it counts as error.
+    The feature enters as f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d
+    is what the joint model says beyond g (Lundborg et al., 2024, the projected covariance measure).
+    Without an effect, two rows in different parts count twice, each in the model of the other, so
+    the variance is twice that of independent rows. What e_g still falls by when the rows double
+    might be mistaken for an effect, so it counts as error.
+
+    An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
+    growth goes into the error as well. `memory` keeps what models of G leave, by width.
     """
     if rows.n < MIN_ROWS:
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
-    width = X.shape[1] + G.shape[1]
-
-    def left(F: np.ndarray, r: np.ndarray, every: int = 1) -> np.ndarray:
-        return unseen(rows, F, r - rows.w @ r / rows.w.sum(), width, every)
-
-    key = G.tobytes() + bytes(width)
-    if key not in memory:
-        memory[key] = np.array([left(G, rows.s, every) for every in (1, 2)])
-    e_g = memory[key]
+    width, total = X.shape[1] + G.shape[1], rows.w.sum()
+    own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
+    if width not in memory:
+        memory[width] = [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
     if G.shape[1] > 0 and X.shape[1] <= FEW_LEVELS:
-        X = np.column_stack([left(G, f) for f in X.T])
-    e = np.array([left(np.column_stack([X, G]), rows.s, every) for every in (1, 2)])
-    effect = Estimate.of_rows(e_g[0] * left(G, e_g[0] - e[0]), rows)
-    learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / rows.w.sum(), 0.0)
-    error = np.sqrt(2 * (effect.J + learning**2))
-    pvalue = special.stdtr(degrees(effect.psi), -effect.V / np.maximum(error, TINY))
-    return _grown(rows, e_g**2 - e**2, pvalue)
-
-
-def _grown(rows: Rows, value: np.ndarray, pvalue: np.ndarray) -> tuple[Estimate, float]:
-    """Return the estimate from what each row adds, with all rows and with half of them; its gain.
-
-    An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
-    growth goes into the error as well.
-    """
-    both = Estimate.of_rows(np.column_stack([value[0], value[0] - value[1]]), rows)
-    (V, growth), (real, grew) = both.V, 2 * np.sqrt(both.J) < both.V
-    clear = real and grew
-    one = Estimate.of_rows(value[0] + clear * (value[0] - value[1]), rows, pvalue=pvalue)
-    J = one.J + clear * growth**2
+        X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
+    m_g = memory[width]
+    m = [fitted(rows, np.column_stack([X, G]), rows.r, width, every) for every in (1, 2)]
+    e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
+    d = m[0] - m_g[0]
+    effect = Estimate.of_rows(e_g[0] * (d - fitted(rows, G, d, width))[own], rows)
+    learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / total, 0.0)
+    error = np.sqrt(2 * (effect.J + learning**2)) + TINY
+    all_rows, half = e_g**2 - e**2
+    both = Estimate.of_rows(np.column_stack([all_rows, all_rows - half]), rows)
+    (V, growth), grows = both.V, (2 * np.sqrt(both.J) < both.V).all()
+    pvalue = special.ndtr(-effect.V / error)
+    one = Estimate.of_rows(all_rows + grows * (all_rows - half), rows, pvalue=pvalue)
+    J = one.J + grows * growth**2
+    noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
     psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
-    # half of J is there without an effect; comparisons take off rest + 3/4 (extra - rest) = 0
-    noise = np.array([J / 2, -J / 6, J / 2 / np.maximum(one.V, np.sqrt(J) + TINY)])
-    return replace(one, psi=psi, noise=noise), float(np.clip(growth / V, 0, 1)) if real else 0.0
+    return replace(one, psi=psi, noise=noise), float(np.clip(growth / V, 0, 1)) if grows else 0.0

@@ -45,37 +45,42 @@ def design(columns: Sequence[Column], n: int) -> np.ndarray:
             f = f / max(np.abs(f).max(), 1e-300)  # so that squares neither overflow nor vanish
             parts.append((f - f.mean()) / (f.std() or 1.0))
         parts.append(missing.astype(float))
-    parts = [f for f in parts if np.ptp(f) > 0]
+    parts = [f for f in parts if (f != f[:1]).any()]
     return np.column_stack(parts) if parts else np.zeros((n, 0))
 
 
-def unseen(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1) -> np.ndarray:
-    """Return what is left of r in rows that models from other rows, or every second, predict.
+def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1) -> np.ndarray:
+    """Return predictions of r (PARTS, n) by models of which the k-th did not see part k.
 
-    Models that are compared have the same `width`, on which the number of knots depends. The trees
-    count as far as they predict what the trend leaves, so that they add little noise.
+    Each part may have scores of its own, r (PARTS, n). Models see all other rows, or every second
+    fold of them. Models that are compared have the same `width`, on which the number of knots
+    depends. The trees count as far as they predict what the trend leaves, so that they add little
+    noise.
     """
-    if not F.shape[1] or not r.any():
-        return r
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
 
+    r, sd = np.broadcast_to(r, (PARTS, rows.n)), r.std()
+    m = np.zeros((2, PARTS, rows.n))
+    if not F.shape[1] or not sd:
+        return m[0]
     size = rows.n if rows.unit is None else int(rows.unit.max()) + 1
     products = width * (width + 1) <= min(size / 5, MOST_PRODUCTS)
     bases = [_basis(F, k, products) for k in KNOTS if k * width <= size / 4 or k == min(KNOTS)]
     ranks = np.floor(250 * rankdata(F, axis=0) / rows.n)  # bins for trees
-    part, used = rows.fold % PARTS, rows.fold // PARTS % every == 0
-    m, sd, w = np.zeros((2, rows.n)), r.std(), rows.w  # trees round to single precision
+    part, w = rows.fold % PARTS, rows.w
     with threadpool_limits(1):
         for k in range(PARTS):
-            seen, test = used & (part != k), part == k
-            if seen.any() and test.any():
-                tried = (_trend(Z, r / sd, w, seen) for Z in bases)
+            seen = (part != k) & (rows.fold // PARTS % every == 0)
+            if seen.any():
+                each = r[k] / sd  # trees round to single precision
+                tried = (_trend(Z, each, w, seen) for Z in bases)
                 trend = min(tried, key=lambda found: found[0])[1]
                 trees = HistGradientBoostingRegressor(**TREES)
-                trees.fit(ranks[seen], (r / sd - trend)[seen], w[seen] if rows.weighted else None)
-                m[:, test] = sd * trend[test], sd * trees.predict(ranks[test])
-    share = w @ ((r - m[0]) * m[1]) / max(w @ m[1] ** 2, 1e-300)
-    return r - m[0] - np.clip(share, 0, 1) * m[1]
+                trees.fit(ranks[seen], (each - trend)[seen], w[seen] if rows.weighted else None)
+                m[:, k] = sd * trend, sd * trees.predict(ranks)
+    trend, trees = m[:, part, np.arange(rows.n)]
+    left = r[part, np.arange(rows.n)] - trend
+    return m[0] + np.clip(w @ (left * trees) / max(w @ trees**2, 1e-300), 0, 1) * m[1]
 
 
 def _trend(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -25,9 +26,9 @@ __all__ = ["SearchResult", "search"]
 
 _SMALLEST = 200  # rows that are worth splitting
 _LEVELS = 32  # of a category that are looked at, the most frequent ones
-_BATCH = 256  # sets that are grown together
-_POOL = 200  # rules for each that is asked for, from which different ones are chosen
-_SECONDS, _SPEED = 60, 3e9  # how long a search may take, and rules times rows in a second
+_CUTS = 9  # thresholds of a column, at tenths of the rows
+_POOL = 2000  # rules from which different ones are chosen
+_SECONDS, _SPEED, _START = 60, 3e9, 1e-4  # at most; rules times rows in a second; to begin with
 
 Rule = list[int]  # its conditions
 
@@ -38,7 +39,6 @@ def search(
     *,
     order: int = 2,
     n: int = 10,
-    cuts: int = 9,
     min_rows: int = 20,
     distinct: float = 0.8,
     sample_weight: ArrayLike | str | None = None,
@@ -51,11 +51,11 @@ def search(
 ) -> SearchResult:
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
-    A condition says that a number lies above or below a quantile, that a category has a level, or
-    that a value is missing. One random half of the rows is searched exhaustively; importances come
-    from the other half, since the best of many rules looks better than it is where it was found.
-    A rule must beat each rule that lacks one of its conditions by its standard error. A search
-    that would take more than a minute raises an error with the number of rules.
+    A condition says that a number lies above or below a threshold (tenths of the rows), that a
+    category has a level, or that a value is missing. One random half of the rows is searched
+    exhaustively; importances come from the other half, since the best of many rules looks better
+    than it is where it was found. A search that would take more than a minute raises an error with
+    the number of rules.
 
     Parameters
     ----------
@@ -63,13 +63,12 @@ def search(
         As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
     order, n : int, default 2 and 10
         The largest number of conditions in a rule; how many rules to return, if so many matter.
-    cuts : int, default 9
-        Thresholds per column.
     min_rows : int, default 20
         Rows of the searched half in which a rule must hold, and in which it must fail.
     distinct : float, default 0.8
-        Rules whose indicator correlates more than this with that of a better one are left out. Of
-        rules with the same columns and directions, only the one with the best thresholds is kept.
+        Rules whose indicator correlates more than this with that of a better one are left out. So
+        are rules that do not beat each rule without one of their conditions by a standard error,
+        and all but the best rule with the same columns and relations (>, ≤, =, ≠).
     random_state : int, default 0
         For the split.
 
@@ -83,7 +82,7 @@ def search(
     feature
     x0 > 0.481 ∧ x2 ≤ -0.00029        0.34      0.35     0.15
     """
-    for name, value in {"order": order, "n": n, "cuts": cuts, "min_rows": min_rows}.items():
+    for name, value in {"order": order, "n": n, "min_rows": min_rows}.items():
         check_integer(name, value, 1)
     check_number("distinct", distinct, 0, 1, above=True)
     table = Table.of(X).with_categorical(categorical)
@@ -96,30 +95,29 @@ def search(
         )
     if not np.ptp(rows.s):
         raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
-    check_memory("the table of conditions", (2 * max(cuts, 2) * table.width, rows.n), 1)
+    check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
     columns = ((name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names))
-    found = [one for name, column in columns for one in _conditions(name, column, rows.n, cuts)]
+    found = [family for name, column in columns for family in _families(name, column, rows.n)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
-    names, families, holds = map(np.array, zip(*found, strict=True))
+    names = np.array([name for some, _ in found for name in some])
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
-    sd = np.std(r) or 1.0
-    r /= sd
-    rules = best(holds[:, seen], families, r, p, order, min_rows, _POOL * n)
-    rules = different(rules, holds[:, seen], r, p, n, distinct)
+    families = [holds[:, seen] for _, holds in found]
+    rules = different(best(families, r, p, order, min_rows), np.vstack(families), r, p, n, distinct)
     if not rules:
         raise ValueError(
             f"no rule of up to {order} conditions matters that holds in min_rows={min_rows} rows "
             "of the searched half, and fails in as many; expected fewer min_rows, or more rows"
         )
-    met = np.array([holds[rule].all(axis=0) for rule in rules], dtype=float)
+    holds = np.vstack([holds for _, holds in found])
+    met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
         rows.s[~seen],
-        met[:, ~seen].T,
+        1.0 * met[:, ~seen].T,
         feature_names=[" ∧ ".join(names[rule]) for rule in rules],
         sample_weight=rows.w[~seen],
         groups=None if rows.unit is None else rows.unit[~seen],
@@ -127,8 +125,8 @@ def search(
     )
     own = {f.name: getattr(result, f.name) for f in fields(result) if f.init}
     own |= {"response": response.method, "target": response.target}
-    searched = sd * np.array([importance(holds[:, seen], rule, r, p) for rule in rules])
-    return SearchResult(**own, searched=searched, covered=met @ rows.w / rows.w.sum())
+    own |= {"searched": importance(met[:, seen], r, p), "covered": met @ rows.w / rows.w.sum()}
+    return SearchResult(**own)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -149,49 +147,43 @@ class SearchResult(FirmResult):
         return frame
 
 
-def _conditions(
-    name: str, column: Column, n: int, cuts: int
-) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield conditions on a column: a name, a family, and the rows that meet it.
+def _families(name: str, column: Column, n: int) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield conditions on a column with the same relation: names, and who meets each (k, n).
 
-    Thresholds of one direction are a family. A missing value is neither above nor below them.
+    A missing value is neither above nor below a threshold.
     """
     f = column.dense(n)
     missing = np.isnan(f)
     levels, count = np.unique(f[~missing], return_counts=True)
     if missing.any() and len(levels):
-        yield f"{name} missing", f"{name} missing", missing
-        yield f"{name} known", f"{name} known", ~missing
+        yield [f"{name} missing"], missing[None]
+        yield [f"{name} known"], ~missing[None]
     if len(levels) < 2:
         return
-    if len(levels) == 2:
-        some, signs = levels[::-1], {"=": np.equal}
-    elif column.kind == "nominal":
+    if column.kind == "nominal" or len(levels) == 2:
         some = levels[np.argsort(-count, kind="stable")][:_LEVELS]
         signs = {"=": np.equal, "≠": np.not_equal}
     else:
-        share = np.arange(1, cuts + 1) / (cuts + 1)
+        share = np.arange(1, _CUTS + 1) / (_CUTS + 1)
         some = np.unique(np.quantile(f[~missing], share, method="inverted_cdf"))
-        some = levels[:-1] if len(levels) <= cuts + 1 else some[some < levels[-1]]
+        some = levels[:-1] if len(levels) <= _CUTS + 1 else some[some < levels[-1]]
         short = np.array([float(f"{t:.3g}") for t in some])
         exact = column.kind != "number" or len(np.unique(short)) < len(some)
         some, signs = some if exact else short, {">": np.greater, "≤": np.less_equal}
-    for t in some:
-        word = pd.Series(column.shown(np.array([t]))).iloc[0]  # dates as pandas prints them
-        if column.kind == "number":
-            word = f"{t:g}" if float(f"{t:g}") == t else repr(float(t))
-        for sign, compare in signs.items():
-            text = f"{name} {sign} {word}".removesuffix(" 00:00:00")
-            yield text, f"{name} {sign}" if sign in ">≤" else text, compare(f, t)
+    words = map(str, pd.Series(column.shown(some)))  # dates as pandas prints them
+    if column.kind == "number":
+        words = (f"{t:g}" if float(f"{t:g}") == t else repr(float(t)) for t in some)
+    words = [word.removesuffix(" 00:00:00") for word in words]
+    for sign, compare in signs.items() if len(levels) > 2 else [("=", np.equal)]:
+        yield [f"{name} {sign} {word}" for word in words], compare(f, some[:, None])
 
 
-def importance(holds: np.ndarray, rule: Rule, r: np.ndarray, p: np.ndarray) -> float:
-    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), A the rows that meet a rule.
+def importance(A: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), of sets A (k, n) of rows.
 
     r are centred scores, and p are weights as shares.
     """
-    A = holds[rule].all(axis=0)
-    return float(_Q(p @ A, (p * r) @ A))
+    return _Q(A @ p, A @ (p * r))
 
 
 def _Q(P: np.ndarray, S: np.ndarray) -> np.ndarray:
@@ -199,50 +191,34 @@ def _Q(P: np.ndarray, S: np.ndarray) -> np.ndarray:
 
 
 def best(
-    holds: np.ndarray,
-    families: np.ndarray,
-    r: np.ndarray,
-    p: np.ndarray,
-    order: int,
-    min_rows: int,
-    size: int,
+    families: Sequence[np.ndarray], r: np.ndarray, p: np.ndarray, order: int, min_rows: int
 ) -> list[Rule]:
-    """Return the best rule of each set of families, the `size` best of them, by falling Q.
+    """Return the best rule of each set of families (k, n) of conditions, by falling Q.
 
-    `holds` (m, n) are the rows that meet each condition. The sums over many rules with each
-    condition added are matrix products, in single precision.
+    The sums over all rules of a set of families are matrix products.
     """
-    m, n = holds.shape
-    if (seconds := comb(m, order) * n / _SPEED) > _SECONDS:
+    sizes, n = [len(family) for family in families], len(r)
+    rules, sets = comb(sum(sizes), order), comb(len(families), order)
+    if (seconds := rules * n / _SPEED + sets * _START) > _SECONDS:
         raise ValueError(
-            f"{comb(m, order):.3g} rules of {order} conditions on {n} rows would take about "
-            f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, with fewer "
-            f"cuts, or up to order={order - 1}"
+            f"{rules:.3g} rules of {order} conditions on {n} rows would take about "
+            f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, or up to "
+            f"order={order - 1}"
         )
-    met, terms = holds.T.astype(np.float32), np.array([np.ones(n), p, p * r], np.float32)
-    kept: dict[tuple[str, ...], tuple[float, Rule]] = {}
-    worst, sets = 0.0, np.zeros((1, 0), int)
+    start, terms, found = np.cumsum(sizes) - sizes, (np.ones(n), p, p * r), []
+    sd = r.std() or 1.0
     for depth in range(1, order + 1):
-        grown = [np.zeros((0, depth), int)]
-        for start in progress(range(0, len(sets), _BATCH), f"rules of {depth} conditions"):
-            some = sets[start : start + _BATCH]
-            masks = holds[some].all(axis=1)
-            rows, P, S = ((masks * a) @ met for a in terms)
-            later = np.arange(m) > some.max(axis=1, initial=-1)[:, None]
-            enough = later & (rows > min_rows - 0.5)
-            Q = np.where(enough & (rows < n - min_rows + 0.5), _Q(P, S), 0)
-            for i, j in np.argwhere(worst < Q).tolist():
-                rule = [*some[i].tolist(), j]
-                key = tuple(sorted(families[rule]))
-                kept[key] = max(kept.get(key, (0.0, [])), (float(Q[i, j]), rule))
-            if len(kept) > size:
-                kept = dict(sorted(kept.items(), key=lambda item: -item[1][0])[:size])
-                worst = min(kept.values())[0]
-            which, added = np.nonzero(enough & (depth < order))
-            grown.append(np.column_stack([some[which], added]))
-        sets = np.concatenate(grown)
-    rules = sorted(rule for _, rule in kept.values())
-    return sorted(rules, key=lambda rule: (-round(importance(holds, rule, r, p), 9), len(rule)))
+        sets = list(combinations(range(len(families)), depth))
+        for some in progress(sets, f"rules of {depth} conditions"):
+            *before, last = (families[k] for k in some)
+            masks = reduce(
+                lambda a, b: (a[:, None] & b).reshape(-1, n), before, np.ones((1, n), bool)
+            )
+            rows, P, S = ((masks * a) @ last.T for a in terms)
+            Q = np.where((rows >= min_rows) & (rows <= n - min_rows), _Q(P, S), 0)
+            at = np.unravel_index(Q.argmax(), [sizes[k] for k in some])
+            found.append((-round(Q.max() / sd, 9), depth, (start[list(some)] + at).tolist()))
+    return [rule for _, _, rule in sorted(found)[:_POOL]]
 
 
 def different(
@@ -256,12 +232,15 @@ def different(
     kept: list[Rule] = []
     indicators = np.zeros((0, len(r)))
     for rule in rules:
-        A = holds[rule].all(axis=0)
+        parts = [list(part) for part in combinations(rule, len(rule) - 1)]
+        A, *less = np.array([holds[some].all(axis=0) for some in [rule, *parts]])
         P = p @ A
+        if not 0 < A.sum() < len(r):
+            continue
         noise = sum(np.cov(r[B], aweights=p[B], ddof=0) / B.sum() for B in (A, ~A))
-        parts = [list(part) for part in combinations(rule, len(rule) - 1) if part]
-        least = max((importance(holds, part, r, p) for part in parts), default=0.0)
-        beats = importance(holds, rule, r, p) > least + np.sqrt(P * (1 - P) * noise)
+        beats = importance(A, r, p) > importance(np.array(less), r, p).max() + np.sqrt(
+            P * (1 - P) * noise
+        )
         z = (A - P) * np.sqrt(p / (P * (1 - P)))
         if beats and np.abs(indicators @ z).max(initial=0) <= distinct * (1 - 1e-9):
             kept.append(rule)
