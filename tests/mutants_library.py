@@ -141,10 +141,10 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "joint": [
         ("joint/cells.py", "(axis,): -1 for axis", "(axis,): -0.9 for axis"),
-        ("joint/cells.py", "V += c * Bins.of(tuple(total)).T", "V += c * Bins.of(tuple(total)).p"),
+        ("joint/cells.py", "Bins.of(tuple(total)).T", "Bins.of(tuple(total)).p"),
         ("joint/given.py", "code(known), code(F), 1)", "code(known), code(F), 0)"),
-        ("joint/pairs.py", "np.abs(x - y)", "x * y"),
-        ("joint/pairs.py", "contrast(rows, e, a, b, 0, 1)", "contrast(rows, e, a, b, 0)"),
+        ("joint/cells.py", "np.abs(x - y)", "x * y"),
+        ("joint/cells.py", "contrast(rows, e, a, b, 0, 1)", "contrast(rows, e, a, b, 0)"),
         ("joint/additive.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         ("joint/additive.py", "e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))", "e /= 2"),
         ("joint/search.py", "np.sqrt(np.maximum(P * (1 - P)", "np.square(np.maximum(P * (1 - P)"),

@@ -87,7 +87,8 @@ def adds_to(
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
         sources.append(Source("group" if isinstance(feature, Group) else F[0].kind, mark))
-        there = np.array([~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]]).all(0)
+        there = [~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]]
+        there = np.logical_and.reduce(there)
         rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
         X, G = design(f, rows.n), design(g, rows.n)
         if why := "" if rows.population else _silence(X, G):
