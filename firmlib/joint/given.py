@@ -163,15 +163,15 @@ def _of_models(
     The feature enters as f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d
     is what the joint model says beyond g (Lundborg et al., 2024, the projected covariance measure).
     Without an effect, two rows in different parts count twice, each in the model of the other, so
-    the variance is twice that of independent rows. What e_g still falls by when the rows double
-    might be mistaken for an effect, so it counts as error.
+    the variance is twice that of independent rows. What e_g^2 clearly falls by when the rows
+    double might be mistaken for an effect, so it counts as error.
 
     An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
     growth goes into the error as well. `memory` keeps what models of G leave, by width.
     """
     if rows.n < MIN_ROWS:
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
-    width, total = X.shape[1] + G.shape[1], rows.w.sum()
+    width = X.shape[1] + G.shape[1]
     own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
     if width not in memory:
         memory[width] = [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
@@ -182,7 +182,8 @@ def _of_models(
     e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
     d = m[0] - m_g[0]
     effect = Estimate.of_rows(e_g[0] * (d - fitted(rows, G, d, width))[own], rows)
-    learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / total, 0.0)
+    falls = Estimate.of_rows(e_g[1] ** 2 - e_g[0] ** 2, rows)
+    learning = np.maximum(falls.V - np.sqrt(falls.J), 0)
     error = np.sqrt(2 * (effect.J + learning**2)) + TINY
     all_rows, half = e_g**2 - e**2
     both = Estimate.of_rows(np.column_stack([all_rows, all_rows - half]), rows)

@@ -22,7 +22,7 @@ LEVELS = 30  # of a nominal column, the most frequent ones
 KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
 TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "random_state": 0}
 TREES |= {"early_stopping": False}
-RIDGES = np.logspace(-3, 3, 7)
+RIDGES = np.logspace(-3, 3, 7)  # of which one is chosen by leaving out each row
 MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
 
@@ -57,7 +57,8 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
     depends. The trees count as far as they predict what the trend leaves, so that they add little
     noise.
     """
-    from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
+    from sklearn.ensemble import HistGradientBoostingRegressor  # these take long to import
+    from sklearn.linear_model import RidgeCV
 
     r, sd = np.broadcast_to(r, (PARTS, rows.n)), r.std()
     m = np.zeros((2, PARTS, rows.n))
@@ -67,41 +68,24 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
     products = width * (width + 1) <= min(size / 5, MOST_PRODUCTS)
     bases = [_basis(F, k, products) for k in KNOTS if k * width <= size / 4 or k == min(KNOTS)]
     ranks = np.floor(250 * rankdata(F, axis=0) / rows.n)  # bins for trees
-    part, w = rows.fold % PARTS, rows.w
+    part, at = rows.fold % PARTS, np.arange(rows.n)
     with threadpool_limits(1):
         for k in range(PARTS):
             seen = (part != k) & (rows.fold // PARTS % every == 0)
-            if seen.any():
-                each = r[k] / sd  # trees round to single precision
-                tried = (_trend(Z, each, w, seen) for Z in bases)
-                trend = min(tried, key=lambda found: found[0])[1]
-                trees = HistGradientBoostingRegressor(**TREES)
-                trees.fit(ranks[seen], (each - trend)[seen], w[seen] if rows.weighted else None)
-                m[:, k] = sd * trend, sd * trees.predict(ranks)
-    trend, trees = m[:, part, np.arange(rows.n)]
-    left = r[part, np.arange(rows.n)] - trend
-    return m[0] + np.clip(w @ (left * trees) / max(w @ trees**2, 1e-300), 0, 1) * m[1]
-
-
-def _trend(
-    Z: np.ndarray, r: np.ndarray, w: np.ndarray, seen: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Fit r by ridge regression on Z; return its error in rows left out, one by one, and the fit.
-
-    The ridge is the one with the smallest error.
-    """
-    Z = Z - np.average(Z[seen], axis=0, weights=w[seen])
-    level, root = np.average(r[seen], weights=w[seen]), np.sqrt(w[seen])
-    A, b = root[:, None] * Z[seen], root * (r[seen] - level)
-    squares, axes = np.linalg.eigh(A.T @ A)
-    A = A @ axes
-    shrink, slopes = 1 / (np.maximum(squares, 0) + RIDGES[:, None]), b @ A
-    own = A**2 @ shrink.T + (w[seen] / w[seen].sum())[:, None]
-    left = (b[:, None] - A @ (shrink * slopes).T) / np.maximum(1 - own, 0.05)
-    errors = (left**2).mean(axis=0)
-    found = level + Z @ (axes @ (shrink[np.argmin(errors)] * slopes))
-    low, high, room = r[seen].min(), r[seen].max(), 0.25 * np.ptp(r[seen])
-    return errors.min(), np.clip(found, low - room, high + room)  # rare values may lie far out
+            if not seen.any():  # few units
+                continue
+            w, target = rows.w[seen] if rows.weighted else None, r[k, seen] / sd
+            tried: Any = [(RidgeCV(RIDGES).fit(Z[seen], target, w), Z) for Z in bases]
+            ridge, Z = max(tried, key=lambda one: one[0].best_score_)
+            room = 0.25 * np.ptp(target)  # rare values may lie far out
+            trend = np.clip(ridge.predict(Z), target.min() - room, target.max() + room)
+            trees: Any = HistGradientBoostingRegressor(**TREES).fit(
+                ranks[seen], target - trend[seen], w
+            )
+            m[:, k] = sd * trend, sd * trees.predict(ranks)
+    trend, trees = m[:, part, at]
+    share = rows.w @ ((r[part, at] - trend) * trees) / max(rows.w @ trees**2, 1e-300)
+    return m[0] + np.clip(share, 0, 1) * m[1]
 
 
 def _basis(F: np.ndarray, knots: int, products: bool) -> np.ndarray:
