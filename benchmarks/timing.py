@@ -55,7 +55,7 @@ def timed(call: Callable, *arguments: Any, **options: Any) -> tuple[Any, float]:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has had; elsewhere than on Linux its parent's counts, too."""
+    """The most memory that this process has had; on other systems than Linux, or its parent."""
     status = Path("/proc/self/status")
     if status.exists():
         return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) * 1024 / 1e6
