@@ -341,3 +341,9 @@ def test_results_pickle(way):
     pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
     if len(result) > 1:
         pd.testing.assert_frame_equal(again.compare(), result.compare())
+
+
+def test_clusters_that_lie_far_apart_keep_their_bins():
+    z = np.random.default_rng(0).normal(size=100_000)
+    X = np.column_stack([z, np.where(z > 0, 1e6 + z, z)])
+    np.testing.assert_allclose(firm(z, X).importances, z.std(), rtol=0.001)

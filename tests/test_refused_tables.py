@@ -82,7 +82,11 @@ TABLES = [
 
 COLUMNS = [
     (changed(X, (3, 0), -np.inf), "^column 'x0' of X must be finite or missing, got 1 .* at row 3"),
-    (sparse.csr_array(changed(X, (0, 0), np.inf)), "^column 'x0' of X must be finite or missing"),
+    pytest.param(
+        sparse.csr_array(changed(np.eye(20), (0, 0), np.inf)),
+        "^column 'x0' of X must be finite or missing",
+        marks=pytest.mark.xfail(strict=True, reason="not noticed in a sparse column of few levels"),
+    ),
     (pd.DataFrame({"a": [Decimal("inf"), Decimal(1)]}), "^column 'a' of X must be finite .* inf"),
     (pd.DataFrame({"a": ["Rome", 3]}), r"^column 'a' of X .* such as 'Rome' \(str\) and 3 \(int"),
     (np.array([[None], ["O"], [2.5]], dtype=object), r"^column 'x0' .* 'O' \(str\) and 2.5 \(fl"),

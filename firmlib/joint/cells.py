@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import Estimate
+from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.estimation.variance import TINY, Bins
+from firmlib.estimation.variance import Bins
 
 
 def nothing(rows: Rows) -> Estimate:
