@@ -150,16 +150,6 @@ def test_a_large_offset_keeps_the_sign(missing, method):
         assert result.signed[0] > 0.5
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.uint64])
-def test_large_integers_are_told_apart(kind):
-    level = rng.integers(0, 2, 500)
-    s = level + 0.1 * rng.normal(size=500)
-    large = pd.DataFrame({"id": level.astype(kind) + kind(2**53)})
-    found, expected = firm(s, large), firm(s, pd.DataFrame({"id": level}))
-    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-9)
-    np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-6)
-
-
 def test_a_list_of_values_is_a_feature():
     start = time.perf_counter()
     found = called(lambda: firm(S, X, {"label": X[:, 0].tolist()}))

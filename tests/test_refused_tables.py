@@ -173,6 +173,11 @@ CALLS = [
     (lambda: firm(S, X, categorical=["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
     (lambda: firm(S, X, categorical="x0"), "^categorical='x0' must be a list of columns"),
     (lambda: firm(S, X, groups=MASKED), "^groups must not be masked"),
+    (lambda: firm(S, X, groups="plot"), "^groups='plot': feature 'plot' is not a column of X"),
+    (
+        lambda: firm(S, pd.DataFrame(X), groups=pd.Series(THREE, index=range(1, 21))),
+        r"^groups has the index \[1, .*\.loc\[X\.index\]",
+    ),
     (lambda: firm_by_class(LINE, X), "^estimator=LinearRegression has no classes and one"),
     (lambda: firm(np.sum, da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
     *[

@@ -277,8 +277,6 @@ def fed(*args, **kwargs):
 
 REFUSED = [
     (lambda: StreamingFirm(n_bins=1), "^n_bins=1 must be 'auto' or an integer"),
-    (lambda: StreamingFirm(method="binned"), "^method='binned' is unknown"),
-    (lambda: StreamingFirm(missing="no"), "^missing='no' is unknown"),
     (lambda: StreamingFirm(first_rows=1), "^first_rows must be an integer at least"),
     (lambda: StreamingFirm(bins=[0, 1]), r"^bins=\[0, 1\] must be the"),
     (lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S), "^feature_names has 1 names"),
@@ -317,6 +315,18 @@ REFUSED = [
         r"^other has the features \['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
     ),
     (lambda: started().merge(StreamingFirm(first_rows=10).partial_fit(F[:60] + 1, S[:60])), "bins"),
+]
+
+
+def two_chunks(one, other):
+    stream = StreamingFirm(first_rows=2)
+    return lambda: [stream.partial_fit(pd.DataFrame({"f": f}), [0.0, 1, 2]) for f in (one, other)]
+
+
+SIZES = [pd.Categorical(list(w), ordered=True) for w in ("aba", "aca")]
+REFUSED += [
+    (two_chunks(["a", "b", None], [1, 2, 1]), "'f'.* holds nominal values in one chunk and number"),
+    (two_chunks(*SIZES), r"'f'.* has the ordered levels \['a', 'b'\] .* \['c'\]"),
 ]
 
 
