@@ -33,7 +33,7 @@ from firmlib.strings import (
     top_motifs,
 )
 from firmlib.strings.search import _alike
-from firmlib.strings.words import windows
+from firmlib.strings.alphabet import windows
 
 K, CALLS, LARGE = 6, 40_000, 4_000_000
 

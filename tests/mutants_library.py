@@ -164,8 +164,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "strings_weights strings_any": [
         ("strings/weights.py", "np.r_[a, a] / 2", "np.r_[a, -a] / 2"),
-        ("strings/weights.py", "start * m + column, value[row]",
-         "start * m + column, value[start]"),
+        ("strings/weights.py", "start * w.shape[1] + column, self.values[i + row, d - 1]",
+         "start * w.shape[1] + column, self.values[i, d - 1]"),
     ],
     "strings_any": [
         ("strings/alphabet.py", "self.complement[codes[:, ::-1]]", "self.complement[codes]"),

@@ -24,7 +24,7 @@ from firmlib.strings.motifs import (
 from firmlib.strings.poim import max_by_length, motif_rank, poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import index_word, windows
+from firmlib.strings.alphabet import index_word, windows
 
 BACKGROUNDS = {
     "uniform": lambda rng, L: None,

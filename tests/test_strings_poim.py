@@ -14,7 +14,7 @@ from firmlib.strings import weights as weights_module
 from firmlib.strings.background import Background
 from firmlib.strings.poim import poim
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import windows
+from firmlib.strings.alphabet import windows
 
 
 def random_product(rng, length, zeros=False):

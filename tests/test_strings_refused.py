@@ -151,7 +151,7 @@ CALLS = {
     "poim": (lambda: poim(W, 14), "^the POIM with its tables .* GiB"),
     "scale": (lambda: poim(W, 2, scale="z"), "^scale='z' is unknown; expected one of"),
     "background": (lambda: poim(W, 2, U), "^background has length 5, but the weights' is 40"),
-    "RNA": (lambda: poim(W, 1, Background.uniform(40, alphabet=RNA)), "^background has the Alphab"),
+    "RNA": (lambda: poim(W, 1, Background.uniform(40, alphabet=RNA)), "^background has alphabet"),
     "one motif": (lambda: motif_importance(W, "ACG"), "^motifs='ACG' is a single sequence"),
     "motif": (lambda: motif_importance(W, ["A" * 41]), "^the motifs' length .* 1 to 40, got 41"),
     "pwm": (lambda: motif_importance(W, np.full((1, 2, 4), 0.3)), "^motifs must sum to 1"),

@@ -8,12 +8,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from firmlib.strings.alphabet import DNA, Alphabet
+from firmlib.strings.alphabet import DNA, Alphabet, index_word
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions
 from firmlib.strings.search import Motif
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import index_word
 from firmlib.tables.checks import check_array
 
 # isort: split

@@ -46,11 +46,9 @@ def wds_kernel(
 
     Parameters
     ----------
-    X : n sequences of one length, as strings or codes
-    Y : m sequences of the same length, optional; by default X
+    X, Y : n and m sequences of one length, as strings or codes; Y is X by default
     degree : int from 1 to 31 (14 for proteins), the length D of the longest words
-    shift : int, default 0, the greatest shift S
-    shift_weights : {"rase", "shogun"}, default "rase"
+    shift, shift_weights : the greatest shift S, default 0, and delta
     normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
     reverse_complement : bool, default False
@@ -84,10 +82,8 @@ def wds_kernel(
         for rows, columns in _tiles(*K.shape, symmetric):
             K[columns, rows] = K[rows, columns].T
     if normalize:
-        options: dict[str, Any] = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
-        options |= {"reverse_complement": reverse_complement, "alphabet": alphabet}
-        diagonals = (wds_diagonal(Z, unknown=unknown, **options) for Z in (X, Y))
-        kx, ky = (np.where(k > 0, k, 1) for k in diagonals)
+        kernel = degree, factors, reverse_complement, alphabet
+        kx, ky = (np.where(k > 0, k, 1) for k in (diagonal(X, *kernel), diagonal(Y, *kernel)))
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)
     return K
@@ -105,9 +101,7 @@ def wds_diagonal(
 ) -> np.ndarray:
     """Return k(x, x) of every sequence, shape (n,), not normalized.
 
-    Parameters
-    ----------
-    X, degree, shift, shift_weights, reverse_complement, alphabet, unknown : as in `wds_kernel`
+    `shift`, `shift_weights`, `reverse_complement`, `alphabet` and `unknown` as in `wds_kernel`.
 
     Examples
     --------
@@ -117,10 +111,16 @@ def wds_diagonal(
     """
     X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
     factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+    return diagonal(X, degree, factors, reverse_complement, alphabet)
+
+
+def diagonal(
+    X: np.ndarray, degree: int, factors: np.ndarray, both: bool, alphabet: Alphabet
+) -> np.ndarray:
+    """`wds_diagonal` of codes, for the factors of `check_kernel`."""
     k = np.zeros(len(X))
     for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
-        Z = X[rows]
-        for factor, x, y, own in _shifted(Z, Z, degree, factors, reverse_complement, alphabet):
+        for factor, x, y, own in _shifted(X[rows], X[rows], degree, factors, both, alphabet):
             k[rows] += factor * _common_words(x, y, own, degree)
     return k
 
@@ -193,9 +193,8 @@ def _shifted(
         n_planes = last.bit_length()
         A = 2**n_planes - 1 - A
         for s, delta in enumerate(factors):
-            parts = [(A[:, s:], B[:, : length - s]), (A[:, : length - s], B[:, s:])][
-                : 2 if s else 1
-            ]
+            parts = [(A[:, s:], B[:, : length - s])]
+            parts += [(A[:, : length - s], B[:, s:])] if s else []
             x, y = (
                 np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
                 for side in zip(*parts, strict=True)

@@ -10,12 +10,18 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from firmlib.binary import firm_from_poim
-from firmlib.strings._sweep import expected_score, messages, sweep, sweep_long_words
-from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
+from firmlib.strings.poim import (
+    ROUNDING,
+    check_weights,
+    exact_poim,
+    expected_score,
+    messages,
+    sweep,
+    sweep_long_words,
+)
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_option
 
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
@@ -40,10 +46,8 @@ def motif_importance(
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
 
-    Parameters
-    ----------
-    motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
-    weights, background, scale : as in `poim`
+    `motifs` are n strings or rows of codes of one length k, or PWMs of shape (n, k, a);
+    `background` and `scale` as in `poim`.
 
     Examples
     --------

@@ -10,14 +10,13 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import check_random_state, gen_batches
 
-from firmlib.strings.alphabet import Alphabet, one_hot
+from firmlib.strings.alphabet import Alphabet, letters, one_hot, windows
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import wds_diagonal
 from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option
 
 __all__ = ["confirm", "fit_surrogate"]
