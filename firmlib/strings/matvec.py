@@ -68,10 +68,12 @@ class WDSOperator:
         self._tables = [np.empty((2, length - d + 1, base**d)) for d in range(1, short + 1)]
         every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
         self._known = [(word < size).all(axis=1) for word in every] if base > size else []
-        self._long = [
-            common_words(windows(X, d, size), self._delta[d - 1])
-            for d in range(short + 1, degree + 1)
-        ]
+        self._long = []
+        for d in range(short + 1, degree + 1):
+            code = windows(X, d, size)
+            row, place = np.nonzero(code >= 0)
+            words = common_words(row, place, code[row, place], n, self._delta[d - 1])
+            self._long.append(words)
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
         """K v; not from several threads, because the sums of words are kept in place."""
@@ -105,22 +107,26 @@ class WDSOperator:
         return score
 
 
-def common_words(code: np.ndarray, delta: np.ndarray) -> tuple[Any, Any]:
-    """Which sequence has which word u where, F[i, (u, p)], and M[(u, p), (u, p + s)] = delta_|s|.
+def common_words(
+    row: np.ndarray, place: np.ndarray, word: np.ndarray, n: int, delta: np.ndarray
+) -> tuple[Any, Any]:
+    """F[i, (u, p)] = 1 if sequence i of n has the word u at p; M[(u, p), (u, p + s)] = delta_|s|.
 
-    `code` (n, positions) numbers the words, -1 for none.
+    `row`, `place` and `word` give i, p and the number of u for each word of the sequences.
     """
-    place, row = np.nonzero(code.T >= 0)
-    order = np.argsort(code[row, place], kind="stable")  # by word, then by position
-    row, place, word = row[order], place[order], code[row, place][order]
+    order = np.lexsort([place, word])
+    row, place, word = row[order], place[order], word[order]
     new = (np.diff(word, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 0)
     number, word, place = np.cumsum(new) - 1, word[new], place[new]
-    F = sparse.csr_array((np.ones(len(row)), (row, number)), (len(code), len(word)))
-    M = sparse.diags_array(np.full(len(word), delta[0] / 2), format="csr")
+    F = sparse.csr_array((np.ones(len(row)), (row, number)), (n, len(word)))
+    every = np.arange(len(word))
+    pairs = [(every, every, 0 * every)]
     for k in range(1, len(delta)):  # the k-th neighbour is at least k positions away
         lag = place[k:] - place[:-k]
         i = np.flatnonzero((word[k:] == word[:-k]) & (lag < len(delta)))
-        M += sparse.csr_array((delta[lag[i]], (i, i + k)), M.shape)
+        pairs.append((i, i + k, lag[i]))
+    rows, columns, lags = map(np.concatenate, zip(*pairs, strict=True))
+    M = sparse.csr_array((delta[lags] / np.where(lags, 1, 2), (rows, columns)), 2 * (len(word),))
     return F, M + M.T
 
 

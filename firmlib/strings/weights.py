@@ -101,10 +101,12 @@ class PositionalWeights:
         options: dict[str, Any] = {"smear": smear, "alphabet": alphabet}
         options["reverse_complement"] = reverse_complement
         folded = cls(length, {}, X, np.outer(a, degree_factors(degree)), **options)
-        words = X.size * (2 * shift + 1)  # to go through one by one
-        entries = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
-        most = min(DENSE_ENTRIES, words if entries[-1] > 4 * words else entries[-1])
-        tables = {d: folded.columns(d) for d, n in enumerate(entries, 1) if n <= most}
+        most = min(DENSE_ENTRIES, max(X.size * (2 * shift + 1), 2**20))
+        tables = {
+            d: folded.columns(d)
+            for d in range(1, degree + 1)
+            if (length - d + 1) * len(alphabet) ** d <= most
+        }
         return cls(length, tables, X, folded.values, intercept=intercept, **options)
 
     @classmethod
@@ -200,16 +202,22 @@ class PositionalWeights:
         for d, table in self.tables.items():
             code = windows(X, d, size)
             s += np.where(code < 0, 0, table[np.arange(code.shape[1]), code]).sum(axis=1)
-        left = np.arange(len(X))
+        if self.degree == self.split:
+            return s
+        Z = np.pad(np.concatenate([self.sequences, X]), ((0, 0), (0, 1)), constant_values=size)
+        code = windows(Z[:, :-1], self.split, size)
+        row, place = np.nonzero(code >= 0)
+        word = code[row, place]
         for d in range(self.split + 1, self.degree + 1):
-            own, code = windows(self.sequences, d, size), windows(X[left], d, size)
-            code[~np.isin(code, own)] = -1
-            some = (code >= 0).any(axis=1)  # the others have no longer known words, either
-            left, code = left[some], code[some]
-            own[~np.isin(own, code)] = -1
-            F, M = common_words(np.concatenate([own, code]), self.smear)
-            value = np.append(self.values[:, d - 1], np.zeros(len(left)))
-            s[left] += (F @ (M @ (F.T @ value)))[n:]
+            letter = Z[row, place + d - 1]
+            words, number = np.unique(word * size + letter, return_inverse=True)
+            own, others = (np.bincount(number[which], minlength=len(words))
+                           for which in (row < n, row >= n))  # fmt: skip
+            keep = (letter < size) & ((own > 0) & (others > 0))[number]  # so that there are few
+            row, place, word = row[keep], place[keep], words[number[keep]]
+            F, M = common_words(row, place, word, len(Z), self.smear)
+            value = np.append(self.values[:, d - 1], np.zeros(len(X)))
+            s += (F @ (M @ (F.T @ value)))[n:]
         return s
 
 
