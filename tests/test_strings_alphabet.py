@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmlib.strings import PROTEIN, one_hot, read_fasta
-from firmlib.strings.alphabet import decode, encode
-from firmlib.strings.alphabet import index_word, word_index
+from firmlib.strings.alphabet import decode, encode, index_word, word_index
 
 SEQS = ["GATTACA", "acgtACG", "TTTTTTT"]
 CODES = np.array([[2, 0, 3, 3, 0, 1, 0], [0, 1, 2, 3, 0, 1, 2], [3] * 7])

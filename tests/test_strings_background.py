@@ -7,9 +7,8 @@ import pytest
 from conftest import random_chain
 
 from firmlib.strings import PositionalWeights, poim, top_motifs
-from firmlib.strings.alphabet import encode
+from firmlib.strings.alphabet import encode, windows
 from firmlib.strings.background import Background
-from firmlib.strings.alphabet import windows
 
 
 def by_hand(background, x):

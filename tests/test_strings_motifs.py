@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from firmlib.strings import search as module
 from firmlib.strings import weights as weights_module
-from firmlib.strings.alphabet import encode
+from firmlib.strings.alphabet import encode, index_word, windows
 from firmlib.strings.background import Background
 from firmlib.strings.display import plot_importance_along, plot_logo, plot_poim
 from firmlib.strings.motifs import (
@@ -24,7 +24,6 @@ from firmlib.strings.motifs import (
 from firmlib.strings.poim import max_by_length, motif_rank, poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.alphabet import index_word, windows
 
 BACKGROUNDS = {
     "uniform": lambda rng, L: None,

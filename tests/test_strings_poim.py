@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from firmlib import firm
 from firmlib.binary import firm_from_poim
 from firmlib.strings import weights as weights_module
+from firmlib.strings.alphabet import windows
 from firmlib.strings.background import Background
 from firmlib.strings.poim import poim
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.alphabet import windows
 
 
 def random_product(rng, length, zeros=False):

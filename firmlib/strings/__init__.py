@@ -27,32 +27,11 @@ if TYPE_CHECKING:
     from firmlib.strings.display import plot_logo
 
 __all__ = [
-    "DNA",
-    "PROTEIN",
-    "RNA",
-    "Alphabet",
-    "Background",
-    "Motif",
-    "PositionalWeights",
-    "WDSClassifier",
-    "confirm",
-    "decode",
-    "encode",
-    "fit_surrogate",
-    "index_word",
-    "max_by_length",
-    "motif_importance",
-    "motif_rank",
-    "one_hot",
-    "plot_logo",
-    "poim",
-    "read_fasta",
-    "to_meme",
-    "top_motifs",
-    "wds_diagonal",
-    "wds_kernel",
-    "word_index",
-]
+    "DNA", "PROTEIN", "RNA", "Alphabet", "Background", "Motif", "PositionalWeights",
+    "WDSClassifier", "confirm", "decode", "encode", "fit_surrogate", "index_word",
+    "max_by_length", "motif_importance", "motif_rank", "one_hot", "plot_logo", "poim",
+    "read_fasta", "to_meme", "top_motifs", "wds_diagonal", "wds_kernel", "word_index",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -46,9 +46,9 @@ def wds_kernel(
 
     Parameters
     ----------
-    X, Y : n and m sequences of one length, as strings or codes; Y is X by default
-    degree : int from 1 to 31 (14 for proteins), the length D of the longest words
-    shift, shift_weights : the greatest shift S, default 0, and delta
+    X, Y : n and m sequences of one length, as strings or codes; without Y it is X
+    degree, shift : ints, the length D of the longest words, up to 31 (14 for proteins), and S
+    shift_weights : {"rase", "shogun"}, default "rase"
     normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
     reverse_complement : bool, default False
@@ -182,7 +182,7 @@ def _shifted(
     """For each strand and shift its factor, and bits of x[s:] over y[:-s] and of x[:-s] over y[s:].
 
     They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits of x
-    are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters get one
+    are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters have one
     code in x and another in y, so that they agree with nothing.
     """
     size, length = len(alphabet), X.shape[1]

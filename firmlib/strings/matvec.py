@@ -26,14 +26,6 @@ class WDSOperator:
     with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
     mixtures from prefixes to words. Long words are numbered only if they occur in X. Both take
     O(n L) steps, the latter for each length. The arguments are those of `wds_kernel`.
-
-    Examples
-    --------
-    >>> from firmlib.strings import wds_kernel
-    >>> from firmlib.strings.matvec import WDSOperator
-    >>> X, v = ["GATTACA", "CATTACA", "TGATTAC"], [1.0, -2.0, 1.0]
-    >>> np.allclose(WDSOperator(X, degree=3) @ v, wds_kernel(X, degree=3) @ v)
-    True
     """
 
     def __init__(

@@ -187,13 +187,6 @@ def importance_along(
     "distance 2" (means over all strings with so many letters changed), "null mean" and "null sd"
     (over the strings that differ from the motif at every position, or 4096 random ones of them if
     they are more than 2187).
-
-    Examples
-    --------
-    >>> from firmlib.strings.motifs import importance_along
-    >>> importance_along([[0.0, 1.0, 0.0, 0.0]], "C")[["position", "motif", "null mean"]]
-       position  motif  null mean
-    0         0    1.0        0.0
     """
     alphabet = getattr(importance, "alphabet", alphabet)
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
@@ -238,16 +231,6 @@ def letter_contributions(
         h_t(b) = Q'(z with b at t) - sum_a Pr(X_{j+t} = a | the other letters) Q'(z with a at t)
 
     With `motif` z at `position` j, by default the mean over all positions.
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights
-    >>> from firmlib.strings.motifs import letter_contributions
-    >>> letter_contributions(PositionalWeights.from_dict({("CG", 0): 4.0}, 3), "CGA", 0)
-         A    C    G    T
-    0 -1.0  3.0 -1.0 -1.0
-    1 -1.0 -1.0  3.0 -1.0
-    2  0.0  0.0  0.0  0.0
     """
     weights, background = check_weights(weights, background)
     z = encode([motif], alphabet=weights.alphabet, name="motif")[0]

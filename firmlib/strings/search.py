@@ -24,9 +24,6 @@ class Motif(NamedTuple):
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
     b is e times less likely if it costs one k-th of the importance.
-
-    >>> Motif("AC", 3, 0.5, np.eye(4)[:2]).word
-    'AC'
     """
 
     word: str
@@ -117,7 +114,7 @@ def _distinct(
         chosen.append(left[0])
         copies = np.zeros(len(left), dtype=bool)
         for words, places in strands:
-            alike, place = _alike(words[left], Z[left[0]], k // 3 if merge else 0), places[left]
+            alike, place = copies_of(words[left], Z[left[0]], k // 3 if merge else 0), places[left]
             if weights.positional and alike.any():  # in steps below k, or at the same place
                 steps = np.unique(np.append(place[alike], position[left[0]]))
                 run = np.cumsum(np.diff(steps, prepend=steps[0]) >= (k if merge else 1))
@@ -129,7 +126,7 @@ def _distinct(
     return np.array(chosen)
 
 
-def _alike(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
+def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
     """Which words are z with at most so many letters changed or moved over the edge."""
     k = len(z)
     alike = (z != Z).sum(axis=1) <= edits

@@ -98,7 +98,7 @@ def fit_surrogate(
 def _fit_positional(X: np.ndarray, s: np.ndarray, **kernel: Any) -> PositionalWeights:
     """One weight for each word of up to `degree` letters at each position."""
     K = WDSOperator(X, normalize=False, **kernel)
-    one_strand = kernel | {"reverse_complement": False}
+    one_strand: dict[str, Any] = kernel | {"reverse_complement": False}
     size = float(wds_diagonal(X[:1], **one_strand)[0])  # the same for all sequences
     alpha, r2 = _ridge_path(K, s, size)
     fitted = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **kernel)
@@ -200,13 +200,9 @@ def confirm(
     pairs have not met. If no pair differs, it is half the bound by the rule of three, 3 / n times
     the range of all scores. If all scores are equal, the result is NaN, with a warning.
 
-    Parameters
-    ----------
-    motifs : sequence of `Motif`, or of (word, position)
-        Ambiguous letters allowed. With the position None the motif is put at random positions.
-    n : int, pairs for each motif, at least 10; m motifs take (m + 1) n scores
-    surrogate : PositionalWeights, optional, the result of `fit_surrogate` as control variate
-    score, background, batch_size, random_state : as in `fit_surrogate`
+    `motifs` holds `Motif` objects or pairs (word, position), where words may have ambiguous letters
+    and the position None means random positions. m motifs take (m + 1) n scores. `surrogate` is the
+    result of `fit_surrogate`; `batch_size` as there.
 
     Examples
     --------

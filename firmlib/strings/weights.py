@@ -15,9 +15,7 @@ from firmlib.tables.checks import check_array, check_integer, check_memory, chec
 
 __all__ = ["PositionalWeights"]
 
-DENSE_ENTRIES = 2**25
-"""A table of weights up to this size is stored, if it takes hardly more than its sequences."""
-
+DENSE_ENTRIES = 2**25  # a table up to this size is stored, if its sequences take as much
 _BATCH = 2**15  # sequences at once
 _FILLINGS = 4**6  # sequences that one with unknown letters stands for, to go through them all
 
@@ -31,9 +29,8 @@ class PositionalWeights:
     share of the variance of held-out scores that it explains.
 
     For words of up to `split` letters, w is in `tables`, ``{d: array of shape (L - d + 1, a**d)}``.
-    Only a tiny part of all longer words has a weight: words of d letters in sequence i of
-    `sequences` (n, L) have the weight values[i, d - 1], and smear[s] times as much s positions
-    before and after.
+    Few of all longer words have a weight: those of d letters in sequence i of `sequences` (n, L)
+    have the weight values[i, d - 1], and smear[s] times as much s positions before and after.
 
     Examples
     --------
@@ -98,16 +95,13 @@ class PositionalWeights:
         X, a, length = X[a != 0], a[a != 0], X.shape[1]
         if reverse_complement:
             X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
-        options: dict[str, Any] = {"smear": smear, "alphabet": alphabet}
-        options["reverse_complement"] = reverse_complement
-        folded = cls(length, {}, X, np.outer(a, degree_factors(degree)), **options)
+        w = cls(length, {}, X, np.outer(a, degree_factors(degree)), smear=smear, alphabet=alphabet)
+        w.intercept, w.reverse_complement = check_number("intercept", intercept), reverse_complement
         most = min(DENSE_ENTRIES, max(X.size * (2 * shift + 1), 2**20))
-        tables = {
-            d: folded.columns(d)
-            for d in range(1, degree + 1)
-            if (length - d + 1) * len(alphabet) ** d <= most
-        }
-        return cls(length, tables, X, folded.values, intercept=intercept, **options)
+        sizes = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
+        w.split = sum(size <= most for size in sizes)
+        w.tables = {d: w.columns(d) for d in range(1, w.split + 1)}
+        return w
 
     @classmethod
     def from_dict(
@@ -138,17 +132,15 @@ class PositionalWeights:
 
     @classmethod
     def from_tables(
-        cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0, alphabet: Alphabet = DNA
+        cls, tables: Mapping[int, Any], *, intercept: float = 0.0, alphabet: Alphabet = DNA
     ) -> Self:
         """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them."""
         a, most = len(alphabet), _longest_table(alphabet)
         if not tables:
             raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
-        sizes = {k: check_integer("k", k, 1, most) for k in tables}
-        length = min(np.shape(table)[0] + sizes[k] - 1 for k, table in tables.items())
+        length = min(len(w) + check_integer("k", k, 1, most) - 1 for k, w in tables.items())
         checked = {
-            k: check_array(f"tables[{k}]", table, 2, (length - k + 1, a**k))
-            for k, table in tables.items()
+            k: check_array(f"tables[{k}]", w, 2, (length - k + 1, a**k)) for k, w in tables.items()
         }
         return cls(length, checked, intercept=intercept, alphabet=alphabet)
 
