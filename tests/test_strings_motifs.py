@@ -61,16 +61,6 @@ def test_motif_importance_is_an_entry_of_the_poim(name):
                 np.testing.assert_allclose(Q, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_motifs_of_any_length():
-    """A motif as long as the sequence leaves nothing open: Q' is its score less the mean."""
-    rng = np.random.default_rng(2)
-    w = random_weights(rng, 45, 25, 4, n=40)
-    Z = rng.integers(0, 4, (5, 45))
-    mean = motif_importance(w, Z)[:, 0] - w.score(Z)
-    np.testing.assert_allclose(mean, mean[0], rtol=1e-10)
-    assert motif_importance(w, Z[:, :33]).shape == (5, 13)
-
-
 def test_long_motifs_by_the_law_of_total_expectation():
     rng = np.random.default_rng(3)
     w = random_weights(rng, 30, 22, 3, n=30)

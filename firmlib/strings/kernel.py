@@ -11,7 +11,7 @@ from scipy.linalg import toeplitz
 from sklearn.utils import gen_batches
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.tables.checks import check_memory, check_option, is_integer
+from firmlib.tables.checks import check_integer, check_memory, check_option
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
@@ -134,15 +134,9 @@ def check_kernel(
     length: int, degree: int, shift: int, shift_weights: str, alphabet: Alphabet
 ) -> np.ndarray:
     """Return 1, delta_1, ..., delta_S, for parameters of a kernel on sequences of `length`."""
-    for name, value, low, high, why in (
-        ("degree", degree, 1, min(31, alphabet.max_letters), "any sequences"),
-        ("degree", degree, 1, length, f"sequences of length {length}"),
-        ("shift", shift, 0, length - 1, f"sequences of length {length}"),
-    ):
-        if not (is_integer(value) and low <= value <= high):
-            raise ValueError(
-                f"{name} must be an integer from {low} to {high} for {why}, got {value!r}"
-            )
+    where = f"for sequences of length {length}"
+    check_integer(f"degree {where}", degree, 1, min(31, alphabet.max_letters, length))
+    check_integer(f"shift {where}", shift, 0, length - 1)
     check_option("shift_weights", shift_weights, ("rase", "shogun"))
     s = np.arange(1, shift + 1)
     return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
