@@ -53,8 +53,6 @@ class Alphabet:
         sets: Mapping[str, str] | None = None,
         complement: str | None = None,
     ) -> None:
-        if not isinstance(letters, str):
-            raise ValueError(f"letters must be a str, got {letters!r}")
         check_integer("the number of letters", len(letters), 2, 32)
         stands = {letter: letter for letter in letters} | {wildcard: letters} | dict(sets or {})
         stands = {symbol.upper(): members.upper() for symbol, members in stands.items()}

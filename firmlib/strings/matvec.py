@@ -1,5 +1,6 @@
 """The weighted degree kernel with shifts as an operator: K·v in linear time, without K."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class WDSOperator:
         self._long = []
         for d in range(short + 1, degree + 1):
             code = windows(X, d, size)
-            row, place = np.nonzero(code >= 0)
+            place, row = np.nonzero(code.T >= 0)
             words = common_words(row, place, code[row, place], n, self._delta[d - 1])
             self._long.append(words)
 
@@ -73,8 +74,8 @@ class WDSOperator:
         strands = len(self._ends[0]) // len(v)
         v = np.tile(v / strands, strands)
         score = self._short_words(v)
-        for F, M in self._long:
-            score += F @ (M @ (F.T @ v))
+        for F, mix in self._long:
+            score += F @ mix(F.T @ v)
         return score[: self.shape[0]] * self.scale
 
     def _short_words(self, v: np.ndarray) -> np.ndarray:
@@ -101,25 +102,24 @@ class WDSOperator:
 
 def common_words(
     row: np.ndarray, place: np.ndarray, word: np.ndarray, n: int, delta: np.ndarray
-) -> tuple[Any, Any]:
-    """F[i, (u, p)] = 1 if sequence i of n has the word u at p; M[(u, p), (u, p + s)] = delta_|s|.
+) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+    """F[i, (u, p)] = 1 if sequence i of n has the word u at p; how to mix sums of u over shifts.
 
-    `row`, `place` and `word` give i, p and the number of u for each word of the sequences.
+    `row`, `place` and `word` give i, p and the number of u for each word, in the order of p.
     """
-    order = np.lexsort([place, word])
+    order = np.argsort(word, kind="stable")
     row, place, word = row[order], place[order], word[order]
     new = (np.diff(word, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 0)
     number, word, place = np.cumsum(new) - 1, word[new], place[new]
     F = sparse.csr_array((np.ones(len(row)), (row, number)), (n, len(word)))
-    every = np.arange(len(word))
-    pairs = [(every, every, 0 * every)]
+    pairs: list[tuple] = [(place[:0],) * 3]
     for k in range(1, len(delta)):  # the k-th neighbour is at least k positions away
         lag = place[k:] - place[:-k]
         i = np.flatnonzero((word[k:] == word[:-k]) & (lag < len(delta)))
         pairs.append((i, i + k, lag[i]))
     rows, columns, lags = map(np.concatenate, zip(*pairs, strict=True))
-    M = sparse.csr_array((delta[lags] / np.where(lags, 1, 2), (rows, columns)), 2 * (len(word),))
-    return F, M + M.T
+    above = sparse.csr_array((delta[lags], (rows, columns)), (len(word), len(word)))
+    return F, lambda g: delta[0] * g + above @ g + above.T @ g
 
 
 def solve(

@@ -79,10 +79,10 @@ def exact_importance(
         Z = encode(motifs, alphabet=weights.alphabet, unknown="average", name="motifs")
         k = check_integer("the motifs' length", Z.shape[1], 1, L)
         allowed = weights.alphabet.members[Z].astype(float)
-        ambiguous = np.flatnonzero((Z >= a).any(axis=1))
+        ambiguous = np.flatnonzero(Z.max(axis=1) >= a)
         soft = {i: np.broadcast_to(allowed[i], (L - k + 1, k, a)) for i in ambiguous}
     Q, first, second = np.zeros((3, len(Z), L - k + 1))  # and E f, E f^2
-    words = np.setdiff1d(np.arange(len(Z)), list(soft))
+    words = np.array([i for i in range(len(Z)) if i not in soft])
     if len(words):
         Q[words] = _word_importance(weights, Z[words], background)
         first[words] = second[words] = background.motif_probabilities(Z[words])

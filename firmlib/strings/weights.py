@@ -198,7 +198,7 @@ class PositionalWeights:
             return s
         Z = np.pad(np.concatenate([self.sequences, X]), ((0, 0), (0, 1)), constant_values=size)
         code = windows(Z[:, :-1], self.split, size)
-        row, place = np.nonzero(code >= 0)
+        place, row = np.nonzero(code.T >= 0)
         word = code[row, place]
         for d in range(self.split + 1, self.degree + 1):
             letter = Z[row, place + d - 1]
@@ -207,9 +207,8 @@ class PositionalWeights:
                            for which in (row < n, row >= n))  # fmt: skip
             keep = (letter < size) & ((own > 0) & (others > 0))[number]  # so that there are few
             row, place, word = row[keep], place[keep], words[number[keep]]
-            F, M = common_words(row, place, word, len(Z), self.smear)
-            value = np.append(self.values[:, d - 1], np.zeros(len(X)))
-            s += (F @ (M @ (F.T @ value)))[n:]
+            F, mix = common_words(row, place, word, len(Z), self.smear)
+            s += F[n:] @ mix(F[:n].T @ self.values[:, d - 1])
         return s
 
 
