@@ -109,7 +109,7 @@ class Sums:
         cls, read: Read, rows: Rows, n_bins: int | None, *, drop: bool = False, roomy: bool = False
     ) -> Sums:
         """Return empty sums for columns of numbers, whose rows determine the bins."""
-        n = rows.n
+        n = len(rows.s)
         some: Any = slice(0, n)
         if n > FEW and n_bins is None:
             roomy, some = True, _sample(read, n, SAMPLE * 2 ** int(scales(n)[1]))
@@ -119,7 +119,7 @@ class Sums:
 
     def add(self, read: Read, rows: Rows) -> None:
         """Add rows; new levels get their own slots."""
-        n = rows.n
+        n = len(rows.s)
         for a in range(0, n, _ROWS):
             here = slice(a, min(a + _ROWS, n))
             F = read(slice(None), here)
