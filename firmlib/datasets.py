@@ -18,13 +18,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import encode
-from firmlib.tables.checks import (
-    check_array,
-    check_covariance,
-    check_integer,
-    check_number,
-    check_option,
-)
+from firmlib.tables.checks import check_array, check_integer, check_number, check_option
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
@@ -82,7 +76,7 @@ def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
-    """Truth of a parsed formula on every row; a KeyError names what does not belong in one."""
+    """Return the truth of a parsed formula on every row; a KeyError names what is not allowed."""
     match node:
         case ast.Name(id=name):
             return variables[name]
@@ -101,16 +95,13 @@ def two_gaussians(
     n: int = 400,
     *,
     shift: ArrayLike = (1.0, 2.0, 0.0),
-    cov: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
-    Each class has half of the `n` rows. The means, symmetric about 0, differ by `shift`; `cov`, by
-    default the identity, is the covariance within each class.
+    Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
+    0, differ by `shift`.
 
-    Examples
-    --------
     >>> from firmlib.datasets import two_gaussians
     >>> X, y = two_gaussians(1000, random_state=0)
     >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()
@@ -118,10 +109,9 @@ def two_gaussians(
     """
     n = check_integer("n", n, 4)
     shift = check_array("shift", shift, 1)
-    cov = check_covariance("cov", np.eye(len(shift)) if cov is None else cov, len(shift))
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
-    X = rng.multivariate_normal(np.zeros(len(shift)), cov, size=len(y))
+    X = rng.multivariate_normal(np.zeros(len(shift)), np.eye(len(shift)), size=len(y))
     return X + np.outer(y, shift / 2), y
 
 
@@ -142,14 +132,13 @@ def gattaca(
     Parameters
     ----------
     n, length : int
-        Sequences, half of them in each class, -1 and +1; letters of each, A, C, G, T as 0 to 3. The
-        paper does not give the length.
-    motif : str
-        Planted in the positive class.
-    center, sd : float
-        Of the normal distribution whose rounded value is the motif's first position (from 0).
+        Number of sequences, half of them in each class, -1 and +1, and their number of letters,
+        which the paper does not give. A, C, G, T are 0 to 3.
+    motif, center, sd : str, float, float
+        The motif of the positive class. Its first position, from 0, is the rounded value of a
+        normal variable with this mean and standard deviation.
     mutations : int
-        Letters of each planted motif, at random places, that are replaced by a random letter.
+        Number of letters of each planted motif that are replaced, at random places.
     unseen : bool
         If true, the new letter always differs from the old one, and no sequence contains the
         motif. If false, as in the paper, a quarter of the replaced letters do not change.
@@ -251,13 +240,13 @@ class _File(NamedTuple):
 
 
 _SHA256 = {
-    "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-    "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-    "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-    "flights": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    "flights.csv": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    "splice_acceptor.tsv": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+    "splice_donor.tsv": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+    "splice_uci.tsv": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
 }
-FLIGHTS = _File("flights.csv.gz", _SHA256.pop("flights"))
-SPLICE = {site: _File(f"splice_{site}.tsv.gz", sha256) for site, sha256 in _SHA256.items()}
+FLIGHTS, *_SITES = (_File(f"{name}.gz", sha256) for name, sha256 in _SHA256.items())
+SPLICE: dict[str, _File] = dict(zip(("acceptor", "donor", "uci"), _SITES, strict=True))
 
 
 def splice(
@@ -299,16 +288,10 @@ def splice(
 def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
     """Flights from New York in 2013 with their weather: a typical table (data/README.md).
 
-    Returns
-    -------
-    X : DataFrame of shape (30_000, 16)
-        In the order of time: `scheduled` (a date with its time), the categories `carrier`,
-        `origin` and `dest`, and numbers of the flight, the plane and the weather, many missing.
-    delay : ndarray of shape (30_000,)
-        Minutes from the scheduled to the real departure, negative if it was early.
+    Return a frame of 30 000 rows in the order of time: `scheduled` (a date with its time), the
+    categories `carrier`, `origin` and `dest`, and numbers of the flight, the plane and the weather,
+    many missing; and the delay of each departure in minutes, negative if it was early.
 
-    Examples
-    --------
     >>> from firmlib.datasets import flights
     >>> X, delay = flights()
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
 from firmlib.expansion import KernelExpansion
-from firmlib.tables.checks import check_array, check_covariance, check_integer, check_number
+from firmlib.tables.checks import check_array, check_covariance, check_integer
 
 __all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "shrinkage_intensity"]
 
@@ -175,31 +175,21 @@ def _rbf(s: KernelExpansion, c: np.ndarray, cov: np.ndarray, a: np.ndarray, v: f
     return float(np.copysign(np.sqrt(max(variance, 0.0)), slope if slope else 1.0))
 
 
-def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.ndarray:
+def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     """Covariance with its correlations shrunk towards zero (doi:10.2202/1544-6115.1175).
 
-    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change. Unlike
-    shrinkage towards a multiple of the identity, this does not depend on the inputs' units. The
+    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change, and
+    lambda is the `shrinkage_intensity`. Unlike shrinkage towards a multiple of the identity, this
+    does not depend on the inputs' units. The sample `X` may have fewer rows than columns; the
     result is positive definite if lambda > 0 and no column is constant.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        A sample; n may be smaller than d.
-    intensity : float in [0, 1], optional
-        lambda; by default `shrinkage_intensity`.
-
-    Examples
-    --------
     >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
     >>> bool(np.linalg.eigvalsh(shrinkage_covariance(X))[0] > 0.1)
     True
     """
     Z, sd = _standardized(X)
-    intensity = shrinkage_intensity(X) if intensity is None else intensity
-    check_number("intensity", intensity, 0, 1)
-    R = (1 - intensity) * (Z.T @ Z) / (len(Z) - 1)
+    R = (1 - shrinkage_intensity(X)) * (Z.T @ Z) / (len(Z) - 1)
     np.fill_diagonal(R, 1)
     return R * np.outer(sd, sd)
 
@@ -207,12 +197,8 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
 def shrinkage_intensity(X: ArrayLike) -> float:
     """Analytic intensity lambda = sum_{i != j} Var(r_ij) / sum_{i != j} r_ij^2, within [0, 1].
 
-    Parameters
-    ----------
-    X : array of shape (n, d), with at least 3 rows
+    `X` needs at least 3 rows.
 
-    Examples
-    --------
     >>> from firmlib.normal import shrinkage_intensity
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1
     True

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import Rows, joined, rows_of
-from firmlib.estimation.scan import How, Scan, Tally, read
+from firmlib.estimation.scan import How, Tally, collected, read
 from firmlib.estimation.sums import total_variance
 from firmlib.features import Group, Pairs, Place, resolve
 from firmlib.measure import check_options
@@ -206,7 +206,6 @@ confidence_level
 
     def _settle(self, bins: Bins | None = None) -> Tally:
         """Add the collected rows to the sums, in the given, the existing or new bins."""
-        assert self.shared is not None
         waiting, self._waiting = self._waiting, []
         if waiting:
             columns, rows = waiting[0][0], joined([rows for _, rows in waiting])
@@ -218,7 +217,7 @@ confidence_level
             if self._tally is None:
                 axes = None if bins is None else bins.axes
                 self._tally = Tally(columns, rows, self._how, axes=axes, roomy=True)
-            self._tally.add(columns, replace(rows, middle=self._tally.centre))
+            self._tally.add(columns, rows)
         assert self._tally is not None
         return self._tally
 
@@ -289,8 +288,8 @@ confidence_level
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         if not self._n:
             return self.shared
-        numbers = (copy.deepcopy(self) if self._waiting else self)._settle().numbers
-        return self.shared._replace(axes=None if numbers is None else numbers.axes)
+        tally = (copy.deepcopy(self) if self._waiting else self)._settle()
+        return self.shared._replace(axes=tally.axes)
 
     def merge(self, other: StreamingFirm) -> Self:
         """Add another stream with the same features, options and, if both have bins, bins."""
@@ -313,10 +312,14 @@ confidence_level
         for columns, rows in other._waiting:
             after._take(after._joined(columns), rows)
         if other._tally is not None:
+            columns = after._joined([c._replace(values=c.codes) for c in other.shared.columns])
+            kinds = [c._replace(values=np.empty(0)) for c in columns]
+            after.shared = after.shared._replace(columns=kinds)
             if after._tally is None and not after._waiting:
                 after._tally = copy.deepcopy(other._tally)
             else:
-                after._settle(other.bins).merge(other._tally)
+                codes = [None if c.labels is None else c.values for c in columns]
+                after._settle(other.bins).merge(other._tally, codes)
             after._n, after._has_groups = after._n + other._n, other._has_groups
         after._response = other._response
         self.__dict__ = after.__dict__
@@ -330,9 +333,8 @@ confidence_level
         tally, columns = now._settle(), self.shared.columns
         names, population = self.shared.names, self.rows == "population"
         tally.check_bins(names)
-        found = Scan(names, tally.n, population=population, units=self._has_groups)
-        found.take_all(range(len(names)), tally, columns)
-        estimate, sources = found.done()
+        parts = tally.found(columns, population=population, units=self._has_groups)
+        estimate, sources = collected(parts, names)
         return FirmResult(
             estimate=estimate,
             feature_names=tuple(names),

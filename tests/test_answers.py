@@ -506,3 +506,9 @@ def test_n_bins_are_so_many_bins_of_equal_rank():
     curve = firmlib.conditional_expected_score(S, X, 0, n_bins=10)
     np.testing.assert_array_equal(curve.n, 50)
     np.testing.assert_allclose(curve.q, pd.Series(S).groupby(pd.qcut(X[:, 0], 10)).mean())
+
+
+def test_clusters_that_lie_far_apart_keep_their_bins():
+    z = np.random.default_rng(0).normal(size=100_000)
+    X = np.column_stack([z, np.where(z > 0, 1e6 + z, z)])
+    np.testing.assert_allclose(firm(z, X).importances, z.std(), rtol=0.001)

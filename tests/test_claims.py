@@ -101,7 +101,7 @@ def test_summary_strip_and_page_show_the_findings():
     assert "a &lt; b" in summary._repr_html_()
     ledger = [vars(claim) for claim in summary]
     assert pages.tally(ledger) == "3 claims: 1 confirmed, 1 not reproduced, 1 open"
-    assert pages.strip(ledger).splitlines()[-3:] == ["| 2.3 | 1.2 |", "| --- | --- |", "| ✔✘ | … |"]
+    assert pages.strip(ledger).splitlines()[-1] == "**2.3** ✔✘ · **1.2** …"
     page = pages.page(ledger, [{"place": "2.1", "printed": "q", "meant": "Q"}])
     assert "| ✘ | [`2.3-slope`](../notebooks/04_binary.ipynb) |" in page
     assert "- found: a < b\n- fails: as printed\n- figures: gap 0.5\n" in page

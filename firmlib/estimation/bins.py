@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-CELLS = 16
-"""Cells of the lookup table per slot."""
-
 SAMPLE = 8
 """Rows per slot in the sample that determines the slots."""
 
 FEW = 2**14
 """Up to this many rows, all of them determine the slots."""
 
+_SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the slots
+_CELLS = 16  # of the lookup table per slot
 _FINEST, _TAILS = 9, 1.5
 
 
@@ -32,20 +31,36 @@ def scales(n: Any) -> Any:
     return np.clip(np.round(np.log2(n) / 2), 1, K).astype(int), K
 
 
-def ranks(Q: int, tails: float = _TAILS) -> np.ndarray:
-    """Return the ranks, from 0, at which Q slots start: steps of a symmetric beta distribution."""
-    return special.betainc(tails, tails, np.arange(Q) / Q)
-
-
 class Lookup(NamedTuple):
-    """Equal cells in (f - centre) / unit, or its arcsinh, and the slot of each."""
+    """Equal cells in f or, if `unit` is positive, in arcsinh((f - centre) / unit)."""
 
     centre: np.ndarray
-    unit: np.ndarray  # 0: the cells are equal in f itself
+    unit: np.ndarray
     low: np.ndarray
     scale: np.ndarray
-    table: np.ndarray  # (d, cells + 3): below, cells, above, missing
-    crowded: np.ndarray  # whether levels share a cell
+    slot: np.ndarray  # (d, cells + 3): below, cells, above, missing
+    own: np.ndarray  # the share of the slots that start in a cell of their own
+
+    @classmethod
+    def of(cls, start: np.ndarray, centre: np.ndarray, unit: np.ndarray) -> Lookup:
+        """Return cells for the starts of slots (d, Q)."""
+        (d, Q), cells = start.shape, _CELLS * start.shape[1]
+        with np.errstate(all="ignore"):
+            at = np.where(np.isfinite(start), _scaled(start, centre, unit), np.nan)
+            low, high = np.fmin.reduce(at, axis=1), np.fmax.reduce(at, axis=1)
+            low, scale = np.nan_to_num(low), (cells - 2) / (high - low)
+            scale = np.where(np.isfinite(scale), scale, 1.0)
+            low = low - 1.5 / scale  # the first cell is for what lies below
+            cell = np.clip((at - low[:, None]) * scale[:, None], 1, cells)
+            new = np.diff(at, axis=1) > 0
+            own = new & (np.floor(cell[:, 1:] - 1e-6) > np.floor(cell[:, :-1] + 1e-6))
+        cell = np.where(np.isnan(cell), cells + 1, np.floor(cell - 1e-6)).astype(np.intp)
+        cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
+        slot = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
+        slot = np.maximum(slot.cumsum(axis=1) - 1, 0)
+        slot[:, -2], slot[:, -1] = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0), Q
+        share = own.sum(axis=1) / np.maximum(new.sum(axis=1), 1)
+        return cls(centre, unit, low, scale, slot.astype(np.int16), share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +69,17 @@ class Axes:
 
     start (d, Q): the least value of each slot, +inf beyond the last level; equal starts belong to
     the last slot. exact (d,): each level has its own slot. share (d,): share of independent rows.
-    nested: whether slots can be merged. close: whether values in the cell of a start are compared
-    with it. ends (d,): the larger share of rows in the first and the last slot of the sample.
+    kind: slots that can be merged are "nested"; a fixed number of bins is "fixed"; "levels" has a
+    slot for each level, however many there are. ends (d,): the larger share of rows in the first
+    and the last slot. search: whether values are found without a lookup table.
     """
 
     start: np.ndarray
     exact: np.ndarray
     share: np.ndarray
-    nested: bool = True
-    close: bool = True
+    kind: str = "nested"
     ends: np.ndarray | float = 1.0
+    search: bool = True
 
     @property
     def slots(self) -> int:
@@ -72,13 +88,19 @@ class Axes:
 
     def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the base scale and the finest scale of each column for n rows."""
-        if not self.nested:
+        if self.kind != "nested":
             return np.ones(len(self.start), int), np.ones(len(self.start), int)
         new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
         by_level = np.log2(spacing(new.sum(axis=1) + 1))
         by_rank, K = scales(n * self.share), int(np.log2(self.slots))
         base, finest = (np.where(self.exact, by_level, k) for k in by_rank)
         return np.minimum(base, K).astype(int), np.minimum(finest, K).astype(int)
+
+    @classmethod
+    def of_levels(cls, f: np.ndarray) -> Axes:
+        """Return a bin for each value of one column."""
+        levels = np.unique(f[~np.isnan(f)]) if np.isfinite(f).any() else np.zeros(1)
+        return cls(levels[None], np.ones(1, bool), np.ones(1), "levels")
 
     @classmethod
     def of(
@@ -96,7 +118,7 @@ class Axes:
         the number of bins; `roomy` leaves slots for levels that the sample lacks.
         """
         share = independent(F, unit) / max(F.shape[1], 1)
-        base = scales(n * share)[0]
+        base, K = scales(n * share)[0], int(scales(n)[1])
         F = np.sort(F, axis=1)  # missing values last
         d, m = F.shape
         known = m - np.isnan(F).sum(axis=1)
@@ -105,62 +127,54 @@ class Axes:
         new &= np.arange(m) < known[:, None]
         levels = new.sum(axis=1)
         exact = levels <= (n_bins or 1.5 * 2**base)
-        Q = n_bins or 2 ** int(scales(n)[1])  # the same whatever other columns there are
-        if exact.all() and not roomy:
-            Q = int(max(levels.max(initial=1), 1))
-            Q = Q if n_bins else int(spacing(Q))
-        elif not n_bins:
-            Q = max(Q, int(spacing(levels[exact].max(initial=0))))
+        most = spacing(levels[exact].max(initial=0))
+        Q = n_bins or int(most if exact.all() and not roomy else max(2**K, most))
         start = np.full((d, Q), np.inf)
-        by_rank = np.flatnonzero(~exact)
-        if len(by_rank):
-            at = ranks(Q, 1.0 if n_bins else _TAILS)
-            start[by_rank] = _starts(F[by_rank], known[by_rank], new[by_rank], at)
+        if not exact.all():
+            tails = 1.0 if n_bins else _TAILS
+            at = special.betainc(tails, tails, np.arange(Q) / Q)
+            start[~exact] = _starts(F[~exact], known[~exact], new[~exact], at)
         if exact.any():
             start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
         last = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0)
         above = (start[np.arange(d), last][:, None] <= F).sum(axis=1)
         below = (start[:, 1:2] > F).sum(axis=1) if Q > 1 else above
         ends = np.maximum(above, below) / np.maximum(known, 1)
-        return cls(start, exact, share, not n_bins, n <= FEW, ends)
+        kind = "fixed" if n_bins else "nested"
+        return cls(start, exact, share, kind, ends, bool(n_bins) or n <= _SEARCHED)
 
     @cached_property
     def lookup(self) -> Lookup:
-        """The lookup table: linear cells or, where these are too coarse, cells of arcsinh."""
-        start, (d, Q) = self.start, self.start.shape
-        cells, count = CELLS * Q, np.isfinite(start).sum(axis=1)
-        best = _grid(start, np.zeros(d), np.zeros(d), cells)
-        enough = np.where(self.exact, 1.0, 0.9)
-        for where in (0.5, 0.0, 1.0):
-            some = np.flatnonzero(best[-1] < enough)  # long tails: on which side?
-            if not len(some):
-                break
-            last, row = np.maximum(count[some] - 1, 0), np.arange(len(some))
-            centre = start[some, (where * last).astype(int)]
+        """The lookup table: linear cells or, if these are too coarse, around the narrowest slot."""
+        linear = Lookup.of(self.start, *np.zeros((2, len(self.start))))
+        coarse = np.flatnonzero(linear.own < self._enough)
+        if len(coarse):  # long tails
+            start = self.start[coarse]
             with np.errstate(invalid="ignore"):  # inf - inf
-                away = np.abs(start[some] - centre[:, None])
-            away = np.sort(np.where(away > 0, away, np.inf), axis=1)
-            other = _grid(start[some], centre, away[row, last // 100], cells)
-            better = other[-1] > best[-1][some]
-            for mine, theirs in zip(best, other, strict=True):
-                mine[some[better]] = theirs[better]
-        centre, unit, low, scale, cell, own = best
-        cell = np.where(np.isfinite(start), np.floor(cell - 1e-6), cells + 1).astype(np.intp)
-        cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
-        table = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
-        table = np.maximum(table.cumsum(axis=1) - 1, 0)
-        table[:, -2], table[:, -1] = np.maximum(count - 1, 0), Q
-        crowded = ((self.exact | self.close) & (own < 1)) | (not self.nested)
-        return Lookup(centre, unit, low, scale, table.astype(np.int16), crowded)
+                width = np.diff(start, axis=1)
+            width = np.where(width > 0, width, np.inf)
+            least, row = width.argmin(axis=1), np.arange(len(start))
+            other = Lookup.of(start, start[row, least], width[row, least])
+            better = other.own > linear.own[coarse]
+            for mine, theirs in zip(linear, other, strict=True):
+                mine[coarse[better]] = theirs[better]
+        return linear
+
+    @property
+    def _enough(self) -> np.ndarray:
+        """The share of the slots that must start in a cell of their own."""
+        return np.where(self.exact, 1.0, 0.9)
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
         here = slice(first, first + len(F))
-        centre, unit, low, scale, table, crowded = (a[here] for a in self.lookup)
+        if self.search:
+            return np.array(
+                [self._searched(*pair) for pair in zip(self.start[here], F, strict=True)]
+            )
+        centre, unit, low, scale, table, own = (a[here] for a in self.lookup)
         with np.errstate(all="ignore"):
-            place = F - low[:, None]
-            for k in np.flatnonzero(unit):
-                place[k] = np.arcsinh((F[k] - centre[k]) / unit[k]) - low[k]
+            place = _scaled(F, centre, unit) - low[:, None]
             place *= scale[:, None]
         width = table.shape[1]
         np.clip(place, 0, width - 2, out=place)
@@ -169,14 +183,13 @@ class Axes:
         if len(F) > 1:
             place += np.arange(0, len(F) * width, width)[:, None]
         slot = table.take(place.astype(np.int32))
-        for k in np.flatnonzero(crowded):
-            found = self.start[first + k].searchsorted(F[k], side="right") - 1
-            slot[k] = np.where(np.isnan(F[k]), self.slots, np.maximum(found, 0))
-        if self.close:
-            row = np.arange(0, len(F) * self.slots, self.slots)[:, None]
-            start = self.start[here].take(np.minimum(slot, self.slots - 1) + row)
-            slot -= (start > F) & (slot > 0)
+        for k in np.flatnonzero(own < self._enough[here]):
+            slot[k] = self._searched(self.start[first + k], F[k])
         return slot
+
+    def _searched(self, start: np.ndarray, f: np.ndarray) -> np.ndarray:
+        found = np.maximum(start.searchsorted(f, side="right") - 1, 0)
+        return np.where(np.isnan(f), self.slots, found)
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
@@ -204,44 +217,35 @@ def spaced(F: np.ndarray, new: np.ndarray, Q: int, nested: bool) -> np.ndarray:
 
 
 def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the least value of each slot: that of the first level whose mid-rank reaches it."""
+    """Return the least value of each slot: that of the first level whose mid-rank reaches it.
+
+    Skewness decides on which side a level on the edge of two slots belongs, so that a column and
+    its negative have the same bins.
+    """
     m, known = F.shape[1], known[:, None]
     place = np.arange(m)
     first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
     after = np.where(np.append(new[:, 1:], np.ones((len(F), 1), bool), axis=1), place + 1, m)
     after = np.minimum(np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1], known)
+    least, below, above, most = (
+        np.take_along_axis(F, np.maximum(i, 0), 1) / 2
+        for i in (0 * known, (known - 1) // 2, known // 2, known - 1)
+    )
+    skew = np.nansum(F / np.maximum(known, 1), axis=1, keepdims=True) - (below + above)
+    up = np.where(skew < -1e-9 * (most - least), -1, 1)
     want = at * known
     i = np.clip(np.ceil(want - 0.5).astype(np.intp), 0, known - 1)
     mid = (np.take_along_axis(first, i, 1) + np.take_along_axis(after, i, 1)) / 2
-    i = np.where(mid >= want - 1e-9 * _lean(F, known) * known, i, np.take_along_axis(after, i, 1))
+    i = np.where(mid >= want - 1e-9 * up * known, i, np.take_along_axis(after, i, 1))
     value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
     return np.where(i < known, value, np.inf)
 
 
-def _lean(F: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return 1 where a level on the edge of two slots goes up, -1 where it goes down.
-
-    The longer tail decides, so that a column and its negative have the same bins.
-    """
-    mirror = np.clip(known - 1 - np.arange(F.shape[1]), 0, None)
-    pair = F / 2 + np.take_along_axis(F, mirror, 1) / 2
-    gap = pair - np.take_along_axis(pair, known // 2, 1)
-    width = np.take_along_axis(F, np.maximum(known - 1, 0), 1) / 2 - F[:, :1] / 2
-    first = (np.abs(gap) > 1e-9 * width).argmax(axis=1)  # missing values are not above it
-    return np.where(gap[np.arange(len(F)), first] < 0, -1, 1)[:, None]
-
-
-def _grid(start: np.ndarray, centre: np.ndarray, unit: np.ndarray, cells: int) -> list[np.ndarray]:
-    """Return equal cells over the starts of slots, the cell of each, and what share has its own."""
-    with np.errstate(all="ignore"):
-        at = np.arcsinh((start - centre[:, None]) / unit[:, None]) if unit.any() else start
-        finite = np.where(np.isfinite(start), at, np.nan)
-        low, high = np.fmin.reduce(finite, axis=1), np.fmax.reduce(finite, axis=1)
-        low, scale = np.nan_to_num(low), (cells - 2) / (high - low)
-        scale = np.where(np.isfinite(scale), scale, 1.0)
-        low = low - 1.5 / scale  # the first cell is for what lies below
-        cell = np.clip((at - low[:, None]) * scale[:, None], 1, cells)
-        other = np.diff(finite, axis=1) > 0
-        own = other & (np.floor(cell[:, 1:] - 1e-6) > np.floor(cell[:, :-1] + 1e-6))
-        share = own.sum(axis=1) / np.maximum(other.sum(axis=1), 1)
-        return [centre.copy(), unit.copy(), low, scale, np.nan_to_num(cell), share]
+def _scaled(F: np.ndarray, centre: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return columns as cells are equal in."""
+    if not unit.any():
+        return F
+    F = F.copy()
+    for k in np.flatnonzero(unit):
+        F[k] = np.arcsinh((F[k] - centre[k]) / unit[k])
+    return F

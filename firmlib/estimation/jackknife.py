@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.rows import Rows
-from firmlib.estimation.variance import TINY
+from firmlib.estimation.rows import FOLDS, Rows
 
+TINY = 1e-300
 _SHARE = 0.75  # of what the jackknife has too much, left out where features are compared
 
 
@@ -36,16 +36,23 @@ class Estimate:
         cls,
         V: np.ndarray,
         without: np.ndarray,
-        share: np.ndarray,
+        weight: np.ndarray,
         noise: np.ndarray,
         pvalue: np.ndarray,
     ) -> Estimate:
-        """Return the estimate from V without each fold (G, m) and each fold's share of weight."""
-        share = share.reshape(len(without), -1)
+        """Return the estimate from V without each fold (G, m) and the weight of each fold."""
+        weight = weight.reshape(len(without), -1)
+        share = weight / np.maximum(weight.sum(axis=0), TINY)
         psi = np.where(share > 0, (V - without) * (1 - share), 0)
         psi -= share * psi.sum(axis=0)
         psi /= np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
         return cls(V, noise, pvalue, psi)
+
+    @classmethod
+    def exact(cls, V: np.ndarray) -> Estimate:
+        """Return V of a population, which has no errors."""
+        m = len(V)
+        return cls(V, np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m)))
 
     @classmethod
     def of_rows(

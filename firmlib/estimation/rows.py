@@ -14,11 +14,10 @@ from firmlib.tables.checks import check_weights
 from firmlib.tables.columns import Column
 from firmlib.tables.table import Table
 
-_LARGEST, _DIFFERENCE = 1e150, 1e30  # errors are made of eighth powers of what scores differ by
-
 FOLDS = 32
 """Parts of the rows that the jackknife leaves out in turn."""
 
+_LARGEST, _DIFFERENCE = 1e150, 1e30  # errors are made of eighth powers of what scores differ by
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -26,7 +25,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Rows:
     """Scores s, weights w (mean 1), folds and units of the rows `keep` of a table.
 
-    `unit` is None if every row is its own unit.
+    `unit` and its hash `key` are None if every row is its own unit.
     """
 
     s: np.ndarray
@@ -36,8 +35,7 @@ class Rows:
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
     G: int = FOLDS
-    key: np.ndarray | None = None  # a hash of the unit of each row
-    middle: float | None = None  # where scores are centred, if rows came before
+    key: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -45,56 +43,34 @@ class Rows:
         return len(self.s)
 
     @property
-    def weighted(self) -> bool:
-        """Whether weights are other than 1."""
-        return bool((self.w != 1).any())
-
-    @property
     def mean(self) -> float:
         """Weighted mean of the scores."""
         return float(self.w @ self.s / self.w.sum())
 
+    @property
+    def weighted(self) -> bool:
+        """Whether weights are other than 1."""
+        return bool((self.w != 1).any())
+
     @cached_property
     def centre(self) -> float:
         """Median of the scores, subtracted before summation to limit rounding errors."""
-        return float(np.median(self.s)) if self.middle is None else self.middle
-
-    @cached_property
-    def parts(self) -> np.ndarray:
-        """What each row adds to the sums of its bin (3 or 5, n)."""
-        return parts(self.s - self.centre, self.w if self.weighted else None)
-
-    def parts_of(self, f: np.ndarray, centre: float, here: slice) -> np.ndarray:
-        """Return the same for rows `here` of a column, centred elsewhere, 0 if f is missing."""
-        if centre == self.centre:
-            return self.parts[:, here]
-        r = np.where(np.isnan(f), 0.0, self.s[here] - centre)
-        return parts(r, self.w[here] if self.weighted else None)
-
-    def centres(self, F: np.ndarray, drop: bool, here: slice | np.ndarray) -> np.ndarray:
-        """Return the centre of the scores for each column F (d, m) of rows `here`.
-
-        Dropped rows are ignored; nan if no row is left.
-        """
-        found = np.full(len(F), self.centre)
-        for j in np.flatnonzero(np.isnan(F).any(axis=1)) if drop else ():
-            known = self.s[here][~np.isnan(F[j])]
-            found[j] = np.median(known) if len(known) else np.nan
-        return found
+        return float(np.median(self.s))
 
     @property
     def r(self) -> np.ndarray:
         """Centred scores."""
         return self.s - self.mean
 
-
-def parts(r: np.ndarray, w: np.ndarray | None) -> np.ndarray:
-    """Return 1, r, r^2 of each row or, if it has a weight, w, wr, (wr)^2, w^2, w^2 r."""
-    each = np.ones((len(r), 3 if w is None else 5)).T  # what a row adds lies together
-    each[1:3] = r, r * r
-    if w is not None:
-        each[:] = w, w * r, (w * r) ** 2, w * w, w * w * r
-    return each
+    def parts(self, centre: float, here: slice = slice(None)) -> np.ndarray:
+        """Return what each row adds to its bin: 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
+        r, w = self.s[here] - centre, self.w[here]
+        weighted = bool((w != 1).any())
+        each = np.ones((len(r), 5 if weighted else 3)).T  # what a row adds lies together
+        each[1:3] = r, r * r
+        if weighted:
+            each[:] = w, w * r, (w * r) ** 2, w * w, w * w * r
+        return each
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
@@ -106,11 +82,6 @@ def folds_of_positions(start: int, n: int) -> np.ndarray:
     shift = (np.arange(first, last, dtype=np.uint64) * _GOLDEN) >> np.uint64(40)
     folds = (shift[:, None] % FOLDS + np.arange(FOLDS, dtype=np.uint64)).astype(np.intp) % FOLDS
     return folds.ravel()[start - first * FOLDS :][:n]
-
-
-def folds_of_units(key: np.ndarray) -> np.ndarray:
-    """Return the folds of rows whose units have these hashes (uint64)."""
-    return ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
 
 
 def rows_of(
@@ -126,10 +97,10 @@ def rows_of(
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
         column = table.vector("sample_weight", sample_weight)
-        if column.kind != "number" and not _truth(column):
+        truth = column.labels is not None and set(column.labels.tolist()) <= {False, True}
+        if column.kind != "number" and not truth:
             raise ValueError(f"sample_weight must hold numbers, got {column.kind} values")
-        w = column.dense(table.n)
-        w = check_weights("sample_weight", w, table.n, zeros=not table.whole)
+        w = check_weights("sample_weight", column.dense(table.n), table.n, zeros=not table.whole)
         if not w.all():
             keep = w > 0
         w, s = w[keep], s[keep]
@@ -148,7 +119,8 @@ def rows_of(
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
-    return Rows(s, w, folds_of_units(key), unit, keep, population, key=key)
+    fold = ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
+    return Rows(s, w, fold, unit, keep, population, key=key)
 
 
 def joined(some: Sequence[Rows]) -> Rows:
@@ -164,10 +136,6 @@ def joined(some: Sequence[Rows]) -> Rows:
     unit = None if key is None else np.unique(key, return_inverse=True)[1]
     s, w, fold = map(all_of, ("s", "w", "fold"))
     return replace(some[0], s=s, w=w, fold=fold, unit=unit, key=key, keep=slice(None))
-
-
-def _truth(column: Column) -> bool:
-    return column.labels is not None and set(column.labels.tolist()) <= {False, True}
 
 
 def unit_keys(column: Column, n: int) -> np.ndarray:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.sums import Source
-from firmlib.estimation.variance import TINY, Spread
+from firmlib.estimation.sums import Read, Source
 from firmlib.tables.columns import Column
 
 
@@ -19,14 +19,15 @@ class Line:
     The first rows determine how f and the scores are centred and scaled.
     """
 
-    def __init__(self, nominal: bool = False) -> None:
+    def __init__(self, nominal: bool) -> None:
         self.nominal, self.sums, self.missing = nominal, np.zeros((6, FOLDS)), 0.0
         self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
 
-    def add(self, column: Column, rows: Rows) -> None:
+    def add(self, read: Read, rows: Rows) -> None:
         """Add rows."""
-        known = ~np.isnan(column.values)
-        w, f, s, fold = (a[known] for a in (rows.w, column.values, rows.s, rows.fold))
+        [f] = read(slice(None), slice(None))
+        known = ~np.isnan(f)
+        w, f, s, fold = (a[known] for a in (rows.w, f, rows.s, rows.fold))
         self.missing += rows.w.sum() - w.sum()
         if not len(f):
             return
@@ -37,7 +38,7 @@ class Line:
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
 
-    def merge(self, other: Line) -> None:
+    def merge(self, other: Line, codes: np.ndarray | None = None) -> None:
         """Add the sums of others."""
         self.missing += other.missing
         if np.isnan(other.centre):
@@ -50,22 +51,24 @@ class Line:
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
         self.sums = self.sums + np.array([w, f, ff, r, fr, ww])
 
-    def spread(self, n: float, units: bool) -> Spread:
-        """Return V, the error of the slope and its test; a nominal column has no slope."""
+    def estimate(self, n: float, *, population: bool, units: bool) -> Estimate:
+        """Return V, the error of the slope and its test; nan if f is constant or nominal."""
         total = self.sums.sum(axis=1)
         V, v, slope = _explained(total)
-        left = _explained(total[:, None] - self.sums)[0]
+        V = np.array([V if v > 0 and not self.nominal else np.nan])
+        if population:
+            return Estimate.exact(np.nan_to_num(V))
+        without = _explained(total[:, None] - self.sums)[0][:, None]
         w, f, ff, r, fr, _ = self.sums
         F, R = total[1] / max(total[0], TINY), total[3] / max(total[0], TINY)
         zz, zr = ff - 2 * F * f + F * F * w, fr - F * r - R * f + F * R * w
         folds = max((w > 0).sum(), 2)
         noise = ((zr - slope * zz) ** 2).sum() / max(total[0], TINY) ** 2 / max(v, TINY)
         noise *= folds / (folds - 1)
-        t = np.sqrt(V / noise) if noise > 1e-24 * V else np.inf * bool(V)
-        pvalue = 2 * special.stdtr(folds - 1.0, -np.nan_to_num(t, posinf=1e300))
-        V = np.nan if self.nominal else V
+        t = np.sqrt(V / noise) if noise > 1e-24 * V else np.where(V > 0, 1e300, 0)
+        pvalue = 2 * special.stdtr(folds - 1.0, -t)
         found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
-        return Spread(np.array([V]), found, np.array([pvalue]), left[:, None], w[:, None])
+        return Estimate.of_folds(V, without, w, found, pvalue)
 
     def sources(self, n: float, columns: Sequence[Column | None]) -> list[Source]:
         """Return the line at one standard deviation below and above the mean."""
@@ -74,13 +77,12 @@ class Line:
         sign = np.array([-1, 1])
         q = np.append(R / max(W, TINY) + slope * np.sqrt(v) * sign, 0.0)
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
-        p = np.append(self.sums[0][:, None] * [0.5, 0.5], np.zeros((FOLDS, 1)), axis=1)
-        w = WW / max(W, TINY)  # so that n is the effective number of rows
+        p, w = W * np.array([0.5, 0.5, 0]), WW / max(W, TINY)  # so that n is that of the rows
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        told = (mark, missing, self.middle, sums.sum(axis=1), t, not self.nominal)
-        return [Source.of(columns[0], *told)]
+        found = Source("number", mark, missing, self.middle, sums, t, not self.nominal)
+        return [found.of(columns[0])]
 
 
 def _explained(total: np.ndarray) -> tuple:

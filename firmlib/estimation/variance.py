@@ -13,18 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-TINY = 1e-300
+from firmlib.estimation.jackknife import TINY, Estimate
+
 _RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
-
-
-class Spread(NamedTuple):
-    """V of d columns; noise (3, d); p-value of V = 0; V without each fold (G, d), its weight."""
-
-    V: np.ndarray
-    noise: np.ndarray
-    pvalue: np.ndarray
-    without: np.ndarray
-    weight: np.ndarray
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
@@ -126,7 +117,7 @@ def cauchy(p: np.ndarray) -> np.ndarray:
 
 def spread(
     sums: np.ndarray, scales: tuple[np.ndarray, np.ndarray], nested: bool, units: bool
-) -> Spread:
+) -> Estimate:
     """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
 
     V = sum c_k V_k (`gates`), where V_k is the sum of T over the bins of scale k minus T of all
@@ -163,7 +154,7 @@ def spread(
     constant = (scale[-1].p > 0).sum(axis=-1) < 2  # exactly 0, not up to rounding
     V, without, noise = (np.where(constant, 0, a) for a in (V, without, noise))
     pvalue = np.where(V > 0, pvalue, np.maximum(pvalue, 0.5))
-    return Spread(V, noise, pvalue, without, one[0, ..., 0])
+    return Estimate.of_folds(V, without, one[0, ..., 0], noise, pvalue)
 
 
 def pooled(sums: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:

@@ -16,10 +16,10 @@ from itertools import combinations
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import Estimate
+from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import scan
-from firmlib.estimation.variance import TINY, Bins
+from firmlib.estimation.variance import Bins
 from firmlib.features import Feature, Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive, bins
 from firmlib.tables.checks import check_memory

@@ -18,10 +18,9 @@ from itertools import compress
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import Estimate
+from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
-from firmlib.estimation.variance import TINY
 from firmlib.features import Feature, Group
 from firmlib.joint.cells import contrast, nothing
 from firmlib.joint.learning import PARTS, design, fitted

@@ -31,6 +31,11 @@ class Column(NamedTuple):
     kind: str = "number"
     labels: np.ndarray | None = None
 
+    @property
+    def codes(self) -> np.ndarray:
+        """The codes of all labels; none if there are no labels."""
+        return np.arange(0.0 if self.labels is None else len(self.labels))
+
     def dense(self, n: int) -> np.ndarray:
         """Return the values of all `n` rows."""
         if self.rows is None:
@@ -127,7 +132,8 @@ def read(name: str, values: Any, n: int) -> Column:
     >>> read("size", ["S", None, "L"], 3).values
     array([ 1., nan,  0.])
     """
-    values = as_numpy(values)
+    if hasattr(values, "detach"):
+        values = as_numpy(values)
     if not isinstance(values, np.ndarray):
         series: Any = nw.from_native(values, series_only=True, pass_through=True)
         if not isinstance(series, nw.Series):
@@ -136,8 +142,8 @@ def read(name: str, values: Any, n: int) -> Column:
             values = values.to_numpy()
         else:
             values = series
-    check_ndim(name, values.shape, 1)
-    if len(values) != n:
+    if values.shape != (n,):
+        check_ndim(name, values.shape, 1)
         raise ValueError(f"{name} has shape {values.shape}, expected {(n,)}")
     known: Any = slice(None)
     if isinstance(values, nw.Series):
