@@ -145,7 +145,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("joint/cells.py", "np.abs(x - y)", "x * y"),
         ("joint/additive.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         ("joint/additive.py", "e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))", "e /= 2"),
-        ("joint/search.py", "np.sqrt(np.maximum(P * (1 - P)", "np.square(np.maximum(P * (1 - P)"),
+        ("joint/search.py", "(p * r)) / np.sqrt(", "(p * r)) / np.square("),
         ("joint/search.py", "Q.argmax()", "Q.argmin()"),
     ],
     "strings_kernel": [
