@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # as in _NAMES, for type checkers
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
-    from firmlib.by_class import FirmByClass, firm_by_class
-    from firmlib.comparison import compare
-    from firmlib.curves import ConditionalScore
     from firmlib.display import (
         ConditionalScoreDisplay,
         FirmDisplay,
@@ -24,22 +21,19 @@ if TYPE_CHECKING:  # as in _NAMES, for type checkers
     from firmlib.joint.additive import Unexplained, unexplained
     from firmlib.joint.search import SearchResult, search
     from firmlib.joint.stability import stability
-    from firmlib.measure import conditional_expected_score, firm
-    from firmlib.result import FirmResult
+    from firmlib.measure import FirmByClass, conditional_expected_score, firm, firm_by_class
+    from firmlib.result import ConditionalScore, FirmResult, compare
     from firmlib.streaming import StreamingFirm
 
 __version__ = "1.0.0"
 
 _NAMES = {
-    "by_class": "FirmByClass firm_by_class",
-    "comparison": "compare",
-    "curves": "ConditionalScore",
     "display": "ConditionalScoreDisplay FirmDisplay plot_by_class plot_curves plot_interactions",
     "joint.additive": "Unexplained unexplained",
     "joint.search": "SearchResult search",
     "joint.stability": "stability",
-    "measure": "conditional_expected_score firm",
-    "result": "FirmResult",
+    "measure": "FirmByClass conditional_expected_score firm firm_by_class",
+    "result": "ConditionalScore FirmResult compare",
     "streaming": "StreamingFirm",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

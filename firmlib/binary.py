@@ -3,32 +3,20 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import (
-    check_array,
-    check_binary,
-    check_memory,
-    check_probability,
-    check_weights,
-)
+from firmlib.tables.checks import check_array, check_binary, check_memory, check_probability
 
 __all__ = [
     "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
     "firm_uniform_conjunction",
 ]  # fmt: skip
 
-_ROUNDING = 1e-12  # a variance p (1 - p) below this is 0 up to the rounding of summed weights
-
 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     """FIRM of a binary feature, eq. (10): Q_f = (q_a - q_b) sqrt(p_a p_b).
 
-    Parameters
-    ----------
-    q_a, q_b, p_a : arrays that broadcast
-        Expected scores given that the feature is a or b; and p_a = Pr(f(X) = a) = 1 - p_b.
+    `q_a` and `q_b` are the expected scores given that the feature is a or b, and `p_a` is
+    Pr(f(X) = a) = 1 - p_b: arrays that broadcast.
 
-    Examples
-    --------
     >>> from firmlib.binary import firm_binary
     >>> float(firm_binary(q_a=3.0, q_b=1.0, p_a=0.5))
     1.0
@@ -48,15 +36,9 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
 
     A conjunction of k literals x_j = v_j holds with probability p = 2^-k, and then the expected
     score is sum_j v_j w_j + b, so Q = sum_j v_j w_j sqrt(p / (1 - p)). For k = 2 this is the
-    paper's (w_j + w_k) / sqrt(3).
+    paper's (w_j + w_k) / sqrt(3). `weights` (d,) are w, and `values` (m, d) has one row per
+    conjunction: +1 or -1 for a variable or its negation, 0 for others.
 
-    Parameters
-    ----------
-    weights, values : arrays of shape (d,) and (m, d)
-        w; and one row per conjunction: +1 or -1 for a variable or its negation, 0 for others.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_uniform_conjunction
     >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
     array([3.464, 0.   ])
@@ -72,9 +54,7 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     return values @ weights / np.sqrt(2**k - 1)
 
 
-def firm_empirical(
-    weights: ArrayLike, X: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> np.ndarray:
+def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     """FIRM of the inputs of s(x) = w'x + b under the empirical distribution of `X` (Section 2.4.2).
 
     In matrix form, with n_j+ and n_j- the number of rows with x_j = +1 and -1,
@@ -84,53 +64,34 @@ def firm_empirical(
         (D0)_jj = (n_j- - n_j+) / (2 n sqrt(n_j+ n_j-)).
 
     The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
+    `weights` (d,) are w, and `X` (n, d) has entries -1 and +1.
 
-    Parameters
-    ----------
-    weights, X : arrays of shape (d,) and (n, d)
-        w; and the rows of the distribution, with entries -1 and +1.
-    sample_weight : array of shape (n,), optional
-        Weight of each row; 1 by default.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_empirical
     >>> firm_empirical([1, 0], [[-1, -1], [1, -1], [1, 1], [1, 1]]).round(3)
     array([0.866, 0.5  ])
     """
     X = check_binary("X", X, -1, 1)
     weights = check_array("weights", weights, 1, (X.shape[1],))
-    w = check_weights("sample_weight", sample_weight, len(X))
-    n, n_plus, n_minus = w.sum(), w @ (X > 0), w @ (X < 0)
+    n, n_plus, n_minus = len(X), (X > 0).sum(axis=0), (X < 0).sum(axis=0)
     varies = n_plus * n_minus > 0
     root = np.sqrt(np.where(varies, n_plus * n_minus, 1))
     D1 = 1 / (2 * root)
     D0 = (n_minus - n_plus) / (2 * n * root)
-    score = w * (X @ weights)
+    score = X @ weights
     return np.where(varies, D0 * score.sum() + D1 * (X.T @ score), 0)
 
 
-def firm_conjunctions(
-    score: ArrayLike, X: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> np.ndarray:
+def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     """FIRM of all literals and pairwise conjunctions of d binary variables, for any score.
 
     With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have the
-    probabilities P = Z' diag(p) Z and the importances Q = Z' diag(p r) Z / sqrt(P (1 - P)).
+    probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))).
 
-    Parameters
-    ----------
-    score, X, sample_weight : arrays of shape (n,), (n, d) and (n,)
-        Scores or labels; the rows of the distribution, in any binary coding; optional weights.
+    `score` (n,) has scores or labels, and `X` (n, d) the rows of the distribution, in any binary
+    coding. The result has the shape (d, d, 2, 2): ``Q[j, k, a, b]`` is for x_j at its lower (a = 0)
+    or higher (a = 1) value and x_k likewise. ``Q[j, j, a, a]`` is the literal itself, and Q = 0 if
+    a conjunction always or never holds.
 
-    Returns
-    -------
-    ndarray of shape (d, d, 2, 2)
-        ``Q[j, k, a, b]`` for x_j at its lower (a = 0) or higher (a = 1) value and x_k likewise.
-        ``Q[j, j, a, a]`` is the literal itself; Q = 0 if a conjunction always or never holds.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_conjunctions
     >>> Q = firm_conjunctions([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])  # x0 and x1
     >>> float(Q[0, 1, 1, 1].round(3)), float(Q[0, 1, 0, 0].round(3))
@@ -140,16 +101,14 @@ def firm_conjunctions(
     check_binary("X", X, X.min(), X.max())
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
-    w = check_weights("sample_weight", sample_weight, n)
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    upper, s, p = (X.max() == X)[w > 0].astype(float), s[w > 0], w[w > 0] / w.sum()
-    r = np.zeros_like(s) if np.ptp(s) == 0 else s - p @ s
+    upper = (X.max() == X).astype(float)
+    r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
     Z = np.hstack([1 - upper, upper])
-    P = Z.T @ (p[:, None] * Z)
-    R = Z.T @ ((p * r)[:, None] * Z)
+    P = Z.T @ Z / n
+    R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)
-    varies = variance > _ROUNDING
-    Q = np.where(varies, R / np.sqrt(np.where(varies, variance, 1)), 0)
+    Q = np.where(variance > 0, R / np.sqrt(np.where(variance > 0, variance, 1)), 0)
     return Q.reshape(2, d, 2, d).transpose(1, 3, 0, 2)
 
 
@@ -157,15 +116,9 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """FIRM from a POIM: Q(z, j) = Q'(z, j) sqrt(p / (1 - p)), with p = Pr(X[j] = z) (Section 2.3).
 
     The printed factor is inverted; this one follows from the paper's own identity
-    Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain.
+    Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain. `poim` is
+    Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5), and broadcasts against `p`.
 
-    Parameters
-    ----------
-    poim, p : arrays that broadcast
-        Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5); the probability of z at j.
-
-    Examples
-    --------
     >>> from firmlib.binary import firm_from_poim
     >>> firm_from_poim([3.0, -1.0], 1 / 4).round(3)
     array([ 1.732, -0.577])

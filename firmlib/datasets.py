@@ -18,13 +18,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import encode
-from firmlib.tables.checks import (
-    check_array,
-    check_covariance,
-    check_integer,
-    check_number,
-    check_option,
-)
+from firmlib.tables.checks import check_array, check_integer, check_number, check_option
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
@@ -43,18 +37,12 @@ def boolean_table(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
-    Parameters
-    ----------
-    formula : str, default "x1 | (~x1 & ~x2)", the paper's
-        In x1, x2, ..., 0, 1, parentheses and, from the strongest to the weakest, ``~`` (or ¬, !),
-        ``&`` (∧), ``^`` (⊕) and ``|`` (∨), or not, and, or. It is parsed, never run as code.
-    n_variables : int, default 3
-        From 1 to 10, the last changing fastest; the formula need not use all of them.
-    coding : {"01", "+-"}, default "01"
-        False and true as 0 and 1, or as -1 and +1.
+    The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
+    weakest, ``~`` (or ¬, !), ``&`` (∧), ``^`` (⊕) and ``|`` (∨), or not, and, or. It is parsed,
+    never run as code. There are `n_variables`, 1 to 10, of which the last changes fastest; the
+    formula need not use all of them. The `coding` of false and true is 0 and 1 ("01") or -1 and +1
+    ("+-").
 
-    Examples
-    --------
     >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
     >>> y
@@ -82,7 +70,7 @@ def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
-    """Truth of a parsed formula on every row; a KeyError names what does not belong in one."""
+    """Return the truth of a parsed formula on every row; a KeyError names what is not allowed."""
     match node:
         case ast.Name(id=name):
             return variables[name]
@@ -101,16 +89,13 @@ def two_gaussians(
     n: int = 400,
     *,
     shift: ArrayLike = (1.0, 2.0, 0.0),
-    cov: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
-    Each class has half of the `n` rows. The means, symmetric about 0, differ by `shift`; `cov`, by
-    default the identity, is the covariance within each class.
+    Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
+    0, differ by `shift`.
 
-    Examples
-    --------
     >>> from firmlib.datasets import two_gaussians
     >>> X, y = two_gaussians(1000, random_state=0)
     >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()
@@ -118,10 +103,9 @@ def two_gaussians(
     """
     n = check_integer("n", n, 4)
     shift = check_array("shift", shift, 1)
-    cov = check_covariance("cov", np.eye(len(shift)) if cov is None else cov, len(shift))
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
-    X = rng.multivariate_normal(np.zeros(len(shift)), cov, size=len(y))
+    X = rng.multivariate_normal(np.zeros(len(shift)), np.eye(len(shift)), size=len(y))
     return X + np.outer(y, shift / 2), y
 
 
@@ -142,14 +126,13 @@ def gattaca(
     Parameters
     ----------
     n, length : int
-        Sequences, half of them in each class, -1 and +1; letters of each, A, C, G, T as 0 to 3. The
-        paper does not give the length.
-    motif : str
-        Planted in the positive class.
-    center, sd : float
-        Of the normal distribution whose rounded value is the motif's first position (from 0).
+        Number of sequences, half of them in each class, -1 and +1, and their number of letters,
+        which the paper does not give. A, C, G, T are 0 to 3.
+    motif, center, sd : str, float, float
+        The motif of the positive class. Its first position, from 0, is the rounded value of a
+        normal variable with this mean and standard deviation.
     mutations : int
-        Letters of each planted motif, at random places, that are replaced by a random letter.
+        Number of letters of each planted motif that are replaced, at random places.
     unseen : bool
         If true, the new letter always differs from the old one, and no sequence contains the
         motif. If false, as in the paper, a quarter of the replaced letters do not change.
@@ -251,13 +234,13 @@ class _File(NamedTuple):
 
 
 _SHA256 = {
-    "acceptor": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-    "donor": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-    "uci": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-    "flights": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    "flights.csv": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    "splice_acceptor.tsv": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+    "splice_donor.tsv": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+    "splice_uci.tsv": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
 }
-FLIGHTS = _File("flights.csv.gz", _SHA256.pop("flights"))
-SPLICE = {site: _File(f"splice_{site}.tsv.gz", sha256) for site, sha256 in _SHA256.items()}
+FLIGHTS, *_SITES = (_File(f"{name}.gz", sha256) for name, sha256 in _SHA256.items())
+SPLICE: dict[str, _File] = dict(zip(("acceptor", "donor", "uci"), _SITES, strict=True))
 
 
 def splice(
@@ -265,25 +248,15 @@ def splice(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Splice sites of real genes, among decoys (data/README.md).
 
-    Parameters
-    ----------
-    site : {"acceptor", "donor", "uci"}, default "acceptor"
-        Acceptors (AG) or donors (GT) of Drosophila genes with as many decoys that contain the same
-        two letters, 140 letters; or the UCI splice-junction set of primate genes, 60 letters. The
-        junction of exon and intron is in the middle, just after AG or just before GT.
-    folder : path, optional
-        Where the files are; by default data/ of the repository.
+    The `site` is "acceptor" (AG) or "donor" (GT), from Drosophila genes with as many decoys that
+    contain the same two letters, 140 letters; or "uci", the UCI splice-junction set of primate
+    genes, 60 letters. The junction of exon and intron is in the middle, just after AG or just
+    before GT. `folder` has the files, by default data/ of the repository.
 
-    Returns
-    -------
-    X, y : ndarrays of shapes (n, length) and (n,)
-        A, C, G, T as 0 to 3; -1 for decoys and +1 for sites, or for "uci" "EI" (donor), "IE"
-        (acceptor) and "N" (neither).
-    groups : ndarray of shape (n,)
-        Equal for sequences of one gene, or with a stretch in common: for splits by group.
+    Return X (n, length), with A, C, G, T as 0 to 3; y (n,), -1 for decoys and +1 for sites, or for
+    "uci" "EI" (donor), "IE" (acceptor) and "N" (neither); and groups (n,), which are equal for
+    sequences of one gene or with a stretch in common, for splits by group.
 
-    Examples
-    --------
     >>> from firmlib.datasets import splice
     >>> X, y, groups = splice("donor")
     >>> bool((X[:, 70:72] == [2, 3]).all()), int(y.sum())  # GT in all, half of them true
@@ -299,16 +272,10 @@ def splice(
 def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
     """Flights from New York in 2013 with their weather: a typical table (data/README.md).
 
-    Returns
-    -------
-    X : DataFrame of shape (30_000, 16)
-        In the order of time: `scheduled` (a date with its time), the categories `carrier`,
-        `origin` and `dest`, and numbers of the flight, the plane and the weather, many missing.
-    delay : ndarray of shape (30_000,)
-        Minutes from the scheduled to the real departure, negative if it was early.
+    Return a frame of 30 000 rows in the order of time: `scheduled` (a date with its time), the
+    categories `carrier`, `origin` and `dest`, and numbers of the flight, the plane and the weather,
+    many missing; and the delay of each departure in minutes, negative if it was early.
 
-    Examples
-    --------
     >>> from firmlib.datasets import flights
     >>> X, delay = flights()
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))

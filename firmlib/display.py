@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 
 from firmlib import _drawing as drawing
-from firmlib._drawing import BLUE, GREEN, GREY, LEGEND, ORANGE, PURPLE, RED, SKY, wrapped
-from firmlib.curves import ConditionalScore
-from firmlib.measure import conditional_expected_score, firm
-from firmlib.result import FirmResult
+from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, wrapped
+from firmlib.measure import FirmByClass, firm
+from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
 # isort: split
 # After firmlib._drawing, which says how to get matplotlib.
 import matplotlib.pyplot as plt
-from matplotlib import dates as mdates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -30,46 +28,47 @@ __all__ = [
     "FirmDisplay", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
-_COLORS = {
-    "score rises with the feature": BLUE,
-    "score falls with it": ORANGE,
-    "no direction, such as a category": GREY,
+_DIRECTIONS = {
+    1: ("score rises with the feature", BLUE),
+    -1: ("score falls with it", ORANGE),
+    0: ("no direction, such as a category", GREY),
 }
 _SCORES = {"decision_function": "decision value", "predict": "prediction"}
 _SCORES |= {"predict_proba": "probability", "callable": "score", "values": "score"}
 
 
 def _size(labels: list[str]) -> tuple[float, int]:
-    """Return about how wide labels are, in inches, and their largest number of lines."""
+    """Return the approximate width of labels in inches, and their largest number of lines."""
     letters = max(len(line) for label in labels for line in label.split("\n"))
     lines = max(label.count("\n") + 1 for label in labels)
     return 0.56 * plt.rcParams["font.size"] / 72 * letters, lines
 
 
-def _panels(number: int, columns: int, width: float, height: float) -> Any:
-    """Return a figure with panels of this size, at most so many in a row, and its axes."""
+def _panels(number: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
+    """Return a figure with panels of this size, at most `columns` in a row, and its axes."""
     columns = min(check_integer("columns", columns, 1), number)
     rows = -(-number // columns)
-    options: Any = {"figsize": (0.5 + width * columns, 0.6 + height * rows), "sharey": True}
-    figure, axes = plt.subplots(rows, columns, squeeze=False, layout="constrained", **options)
+    size = max(0.5 + width * columns, 4.4), 0.6 + height * rows  # a legend needs 4.4 inches
+    options: Any = {"figsize": size, "layout": "constrained", "sharey": True, "squeeze": False}
+    figure, axes = plt.subplots(rows, columns, **options)
     for ax in axes.flat[number:]:
         ax.remove()
     return figure, axes.flat[:number]
 
 
 def _score_name(result: FirmResult) -> str:
-    """Return what the score is in words, such as "probability of class 1"."""
-    name = _SCORES.get(result.response) or result.response
+    """Return the name of the score, such as "probability of class 1"."""
+    name = _SCORES.get(result.response, result.response)
     kind = "" if result.response == "predict" else "class "
     return name if result.target is None else wrapped(f"{name} of {kind}{result.target}")
 
 
 def _label_importances(result: FirmResult, drawn: int, score: str) -> str:
-    """Return the label of an axis, which also says how many features are not drawn."""
+    """Return the label of the axis, with the number of features that are not drawn."""
     lines = ["importance $Q_f$" + f" ({score})" * (score != "score")]
     if result.given:
         lines.append(wrapped(f"given {', '.join(result.given)}"))
-    if hidden := len(result.feature_names) - drawn:
+    if hidden := len(result) - drawn:
         lines.append(f"({hidden} less important feature{'s' * (hidden > 1)} not shown)")
     return "\n".join(lines)
 
@@ -103,43 +102,38 @@ class FirmDisplay:
         ranks that the data allow.
         """
         result, own = self.result, ax is None
-        order = np.argsort(-result.importances, kind="stable")[: check_integer("n", n, 1)]
-        names = [result.feature_names[i] for i in order]
+        names = list(result.to_frame().index[: check_integer("n", n, 1)])
         if ax is None:
             width, lines = _size([wrapped(name) for name in names])
             height = 1.4 + 0.25 * len(names) * max(0.75 * lines, 1)
-            size = (3.8 + max(width, 1) + 1.6 * ranks, height)
-            ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+            width = 3.8 + max(width, 1) + 1.6 * ranks
+            ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
         marks = _draw_bars(ax, result, names)
         ax.set_xlabel(_label_importances(result, len(names), _score_name(result)))
         if ranks:
             marks |= _draw_ranks(ax, result.ranks(result.confidence_level).loc[names])
         if own:
-            ax.figure.legend(
-                [*marks.values()], [*marks], loc="outside upper left", ncols=2, **LEGEND
-            )
+            drawing.legend(ax.figure, marks, loc="outside upper left", ncols=2)
         else:
-            place: Any = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
-            ax.legend([*marks.values()], [*marks], **place, **LEGEND)
+            drawing.legend(ax, marks, loc="lower right", bbox_to_anchor=(1, 1))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
 def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40) -> dict[str, Any]:
-    """Draw the importances of some features from top to bottom; return what the legend shows."""
-    which = [result.feature_names.index(name) for name in names]
-    Q, low, high = (a[which] for a in (result.importances, result.ci_low, result.ci_high))
+    """Draw the importances of features from top to bottom; return the marks for the legend."""
+    table = result.to_frame().loc[names, ["importance", "ci_low", "ci_high", "direction"]]
+    Q, low, high, direction = table.to_numpy().T
     y = np.arange(len(names))[::-1]
     marks: dict[str, Any] = {}
-    ways = [result.direction == 1, result.direction == -1, np.isnan(result.direction)]
-    for (text, color), way in zip(_COLORS.items(), ways, strict=True):
-        if (some := way[which] & (Q > 0)).any():
+    for way, (text, color) in _DIRECTIONS.items():
+        if (some := (np.nan_to_num(direction) == way) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7)
             marks[text] = Patch(color=color)
     for i in np.flatnonzero(np.isnan(Q)):
         ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
     if (some := high > low).any():
-        # With an edge in the colour of the background, lines are seen on bars and beside them.
+        # An edge in the colour of the background makes lines visible on bars and beside them.
         edge = [withStroke(linewidth=2.6, foreground=ax.get_facecolor())]
         line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
         ax.hlines(y[some], low[some], high[some], **line)
@@ -151,7 +145,7 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40
 
 
 def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
-    """Draw beside bars the ranks, and brackets from the best to the worst rank."""
+    """Draw the ranks beside the bars, with brackets from the best to the worst rank."""
     beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
     rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
     style: Any = {"color": RED, "marker": "o", "markersize": 3.5}
@@ -164,10 +158,10 @@ def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
     return {"rank, and the ranks the data allow": Line2D([], [], **style)}
 
 
-def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
+def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
     """Draw the `n` features that are most important to any class as bars, one panel per class.
 
-    `results` come from `firm_by_class`; at most `columns` panels stand in a row.
+    `results` come from `firm_by_class`. There are at most `columns` panels in a row.
 
     >>> import firmlib
     >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -179,15 +173,15 @@ def plot_by_class(results: Any, *, n: int = 15, columns: int = 3) -> Figure:
     height = 0.6 + 0.22 * len(names) * max(0.75 * lines, 1)
     figure, axes = _panels(len(results), columns, 2.0, height)
     figure.set_figwidth(figure.get_figwidth() + width)
-    marks = {}
+    marks, (first, *_) = {}, results.values()
     largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
     for ax, (title, result) in zip(axes, results.items(), strict=True):
         marks |= _draw_bars(ax, result, names, 26)
         ax.set_title(wrapped(title, 22), fontsize="medium")
         ax.set_xlim(0, 1.05 * largest)
-    score = _SCORES.get(result.response) or result.response
-    figure.supxlabel(_label_importances(result, len(names), score), size="medium")
-    figure.legend([*marks.values()], [*marks], loc="outside upper left", ncols=2, **LEGEND)
+    score = _SCORES.get(first.response, first.response)
+    figure.supxlabel(_label_importances(first, len(names), score), size="medium")
+    drawing.legend(figure, marks, loc="outside upper left", ncols=2)
     return figure
 
 
@@ -214,10 +208,9 @@ class ConditionalScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
-        """Display `conditional_expected_score` of `estimator`, `X`, `feature` and `options`."""
-        name = f"x{feature}" if isinstance(feature, int) else getattr(feature, "__name__", feature)
-        curve = conditional_expected_score(estimator, X, feature, **options)
-        return cls(curve, wrapped(name)) if isinstance(name, str) else cls(curve)
+        """Display the curve of a column or callable `feature`, with the `options` of `firm`."""
+        result = firm(estimator, X, [feature], **options)
+        return cls.from_result(result, result.feature_names[0])
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`, by default into a new figure with a legend.
@@ -226,24 +219,10 @@ class ConditionalScoreDisplay:
         either side, grey the share of rows, purple the missing values. Many bins are pooled, and
         so are the rarest levels of a category.
         """
-        own, curve = ax is None, self.curve
-        ax = ax or plt.figure(figsize=(4.4, 3.4), layout="constrained").add_subplot()
-        mean, error = float(curve.p @ curve.q), curve.standard_error**2
-        variance = curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error
-        Q = float(np.sqrt(max(variance, 0.0)))
-        ax.axhspan(mean - Q, mean + Q, color=ORANGE, alpha=0.25, linewidth=0)
-        ax.axhline(mean, color=ORANGE, linewidth=1)
-        if curve.kind == "date":
-            dates = mdates.AutoDateLocator(minticks=2, maxticks=5)
-            ax.xaxis.set_major_locator(dates)
-            ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(dates))
-        self.points_, levels = drawing.points(curve)
-        drawing.draw_points(ax, self.points_, levels)
-        drawing.draw_missing(ax, self.points_["x"].to_numpy(), curve)
-        data = ax.dataLim
-        ax.update_datalim([(data.x0, data.y0 - 0.3 * data.height)])  # room for the shares of rows
-        ax.autoscale_view()
-        ax.set_xlabel(self.name + (" (hours)" if curve.kind == "duration" else ""))
+        own = ax is None
+        ax = ax or plt.subplots(figsize=(4.4, 3.4), layout="constrained")[1]
+        self.q_ = drawing.draw_curve(ax, self.curve)
+        ax.set_xlabel(self.name + (" (hours)" if self.curve.kind == "duration" else ""))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
         if own:
             drawing.curve_legend(ax.figure)
@@ -256,7 +235,7 @@ def plot_curves(
 ) -> Figure:
     """Draw q_f of the `n` most important features side by side, on one scale of scores.
 
-    `features` names other features to draw; at most `columns` panels stand in a row.
+    `features` names other features to draw. There are at most `columns` panels in a row.
 
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
@@ -265,18 +244,15 @@ def plot_curves(
     """
     for name in features or ():
         check_option("features", name, result.curves)
-    order = np.argsort(-result.importances, kind="stable")
-    names = [name for i in order if (name := result.feature_names[i]) in result.curves]
+    names = [name for name in result.to_frame().index if name in result.curves]
     names = names[: check_integer("n", n, 1)] if features is None else list(features)
     if not names:
         raise ValueError("result has no curve to draw; groups of columns have none")
     figure, axes = _panels(len(names), columns, 2.1, 2.0)
     seen = []
     for ax, name in zip(axes, names, strict=True):
-        curve = result.curves[name]
-        drawn = ConditionalScoreDisplay(curve, wrapped(name, 26)).plot(ax)
+        seen += [*ConditionalScoreDisplay(result.curves[name], wrapped(name, 26)).plot(ax).q_]
         ax.set_ylabel("")
-        seen += [*drawn.points_["q"], *curve.q[pd.isna(curve.t)]]
     room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
     axes[0].set_ylim(min(seen) - 3 * room, max(seen) + room)
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
@@ -291,9 +267,8 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> pairs = firmlib.features.Pairs("interaction")
-    >>> ax = firmlib.plot_interactions(firmlib.firm(X[:, 0] * X[:, 1], X, pairs))
-    >>> [label.get_text() for label in ax.get_xticklabels()]
+    >>> result = firmlib.firm(X[:, 0] * X[:, 1], X, firmlib.features.Pairs("interaction"))
+    >>> [label.get_text() for label in firmlib.plot_interactions(result).get_xticklabels()]
     ['x1', 'x2']
     """
     import seaborn as sns
@@ -306,7 +281,7 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     if ax is None:
         width, lines = _size(labels)
         side = max(0.2 * lines * len(names), 3) + width
-        ax = plt.figure(figsize=(side, side + 1), layout="constrained").add_subplot()
+        ax = plt.subplots(figsize=(side, side + 1), layout="constrained")[1]
     j, k = np.sort([[names.index(name) for name in pair] for pair in pairs], axis=1).T
     table = np.full((len(names), len(names)), np.nan)
     table[j, k] = result.importances

@@ -30,9 +30,9 @@ class KernelExpansion:
     kernel : {"linear", "poly", "rbf"}
         x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
     scale, degree : float, default 1
-        Of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
+        Parameters of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
     coef0, intercept : float, default 0.0
-        Of the polynomial kernel; b.
+        Constant of the polynomial kernel, and b.
 
     Examples
     --------
@@ -56,10 +56,12 @@ class KernelExpansion:
         centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
         check_number("scale", self.scale, 0, above=True)
         check_number("degree", self.degree, 1)
-        check_number("coef0", self.coef0)
-        check_number("intercept", self.intercept)
-        object.__setattr__(self, "dual_coef", dual_coef)
-        object.__setattr__(self, "centers", centers)
+        for name in ("coef0", "intercept"):
+            check_number(name, getattr(self, name))
+        own: dict[str, Any] = {"dual_coef": dual_coef, "centers": centers}
+        if self.kernel == "linear":  # the polynomial kernel of degree 1
+            own |= {"scale": 1.0, "coef0": 0.0, "degree": 1}
+        self.__dict__.update(own)  # frozen
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
@@ -104,8 +106,6 @@ class KernelExpansion:
     def gradient(self, X: ArrayLike) -> np.ndarray:
         """ds/dx at every row of `X`, shape (n, d)."""
         X = check_array("X", X, 2, (None, self.centers.shape[1]))
-        if self.kernel == "linear":
-            return np.tile(self.dual_coef @ self.centers, (len(X), 1))
         if self.kernel == "rbf":  # dk/dx = 2 scale (x_i - x) k
             A = self._kernel(X) * self.dual_coef
             return 2 * self.scale * (A @ self.centers - A.sum(axis=1, keepdims=True) * X)
@@ -116,17 +116,13 @@ class KernelExpansion:
     def unfold(self) -> tuple[np.ndarray, np.ndarray]:
         """Explicit weights w = sum_i alpha_i Phi(x_i) of a linear or polynomial kernel (Section 1).
 
-        Returns
-        -------
-        powers : ndarray of shape (M, d)
-            The exponents of the monomials, one row per monomial.
-        w : ndarray of shape (M,)
-            Their weights in feature space, where (scale x'y + coef0)^D = Phi(x)'Phi(y) with
-            Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m and
-            m_0 = D - |m|. The coefficient of x^m in s is w_m times that root.
+        Return the exponents m of the monomials (M, d), and their weights (M,) in feature space,
+        where (scale x'y + coef0)^D = Phi(x)'Phi(y) with m_0 = D - |m| and
 
-        Examples
-        --------
+            Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m.
+
+        The coefficient of x^m in s is w_m times that root.
+
         >>> from firmlib.expansion import KernelExpansion
         >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
         >>> powers, w = s.unfold()
@@ -135,28 +131,26 @@ class KernelExpansion:
         """
         if self.kernel == "rbf":
             raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
-        degree = 1 if self.kernel == "linear" else self.degree
-        if degree != int(degree):
-            raise ValueError(f"degree={degree} has no finite feature space; expected an integer")
-        d, degree = self.centers.shape[1], int(degree)
-        scale, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.scale, self.coef0)
-        check_number("coef0", coef0, 0)
+        d, degree = self.centers.shape[1], int(self.degree)
+        if degree != self.degree:
+            raise ValueError(
+                f"degree={self.degree} has no finite feature space; expected an integer"
+            )
+        check_number("coef0", self.coef0, 0)
         check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
         powers = PolynomialFeatures(degree).fit(self.centers).powers_
-        if coef0 == 0:
+        if self.coef0 == 0:
             powers = powers[powers.sum(axis=1) == degree]
         rest = degree - powers.sum(axis=1)
         multinomial = factorial(degree) / factorial(np.c_[rest, powers]).prod(axis=1)
-        root = np.sqrt(multinomial * coef0**rest * scale ** (degree - rest))
+        root = np.sqrt(multinomial * self.coef0**rest * self.scale ** (degree - rest))
         monomials = np.column_stack([(self.centers**m).prod(axis=1) for m in powers])
         return powers, root * (self.dual_coef @ monomials)
 
     def _kernel(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "rbf":
             return rbf_kernel(X, self.centers, gamma=self.scale)
-        inner = linear_kernel(X, self.centers)
-        linear = self.kernel == "linear"
-        return inner if linear else (self.scale * inner + self.coef0) ** self.degree
+        return (self.scale * linear_kernel(X, self.centers) + self.coef0) ** self.degree
 
 
 def gradient(score: Any, X: ArrayLike) -> np.ndarray:
@@ -165,8 +159,6 @@ def gradient(score: Any, X: ArrayLike) -> np.ndarray:
     `score` is a `KernelExpansion`, a fitted SVM or kernel ridge with a linear, polynomial or
     Gaussian kernel, or any estimator whose score is ``X @ coef_ + intercept_``.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from firmlib.expansion import gradient
     >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)
@@ -184,11 +176,10 @@ def gradient(score: Any, X: ArrayLike) -> np.ndarray:
     w = np.asarray(score.coef_, dtype=float)
     if w.size != w.shape[-1]:
         raise ValueError(f"score has several outputs, coef_ of shape {w.shape}; expected one")
-    X = check_array("X", X, 2, (None, w.size))
+    X, w = check_array("X", X, 2, (None, w.size)), w.ravel()
     points = np.vstack([np.zeros_like(X[:1]), np.eye(w.size), X])
     s = as_score(score, points)
-    if not np.allclose(s - s[0], points @ w.ravel()):
-        raise ValueError(
-            f"score={type(score).__name__} is not linear in X: its output is not X @ coef_ + b"
-        )
-    return np.tile(w.ravel(), (len(X), 1))
+    if not np.allclose(s - s[0], points @ w):
+        name = type(score).__name__
+        raise ValueError(f"score={name} is not linear in X: its output is not X @ coef_ + b")
+    return np.tile(w, (len(X), 1))

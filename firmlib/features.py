@@ -10,21 +10,13 @@ are given by name or position.
 (array([0., 1.]), array([0., 1.]), array([1., 0.]), array([0., 1.]))
 """
 
-import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import (
-    check_array,
-    check_names,
-    check_number,
-    check_option,
-    is_integer,
-    short,
-)
+from firmlib.tables.checks import check_array, check_names, check_option, is_integer, short
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -34,11 +26,10 @@ __all__ = [
 ]  # fmt: skip
 
 Place = int | str  # of a column
-_MOMENTS = (str, datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 class Feature:
-    """A function (table, *args) with a name, or (*args) if it is `ready`: values of these rows."""
+    """A named function (table, *args), or (*args) if it is `ready`: the values of these rows."""
 
     def __init__(self, name: str, function: Callable, *args: Any, ready: bool = False) -> None:
         self.name = self.__name__ = name
@@ -73,8 +64,6 @@ def product(*js: Place) -> Feature:
 
 def threshold(j: Place, tau: Any) -> Feature:
     """Return the feature f(x) = 1 where x_j > tau (number, date or level), else 0; or missing."""
-    if not isinstance(tau, _MOMENTS):
-        check_number("tau", tau)
     return Feature(f"{_label(j)}>{_written(tau)}", _above, j, tau)
 
 
@@ -87,9 +76,6 @@ def conjunction(values: Mapping[Place, Any]) -> Feature:
     """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0."""
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
-    for j, value in values.items():
-        if not isinstance(value, (bool, np.bool_, bytes, type(None), *_MOMENTS)):
-            check_number(f"value of column {j!r}", value)
     name = " ∧ ".join(f"{_label(j)}={_written(value)}" for j, value in values.items())
     return Feature(name, _all_hold, dict(values))
 
@@ -180,7 +166,7 @@ class Group:
         self.name = name or " + ".join(map(_label, columns))
 
     def columns(self, table: Table) -> list[Column]:
-        """Return its columns of a `table`."""
+        """Return the columns from a `table`."""
         return [table.column(j) for j in self.places]
 
 
@@ -192,12 +178,12 @@ class exclude:
 
 
 class Pairs:
-    """All pairs of columns or features, given to `firm` as it is: ``features=Pairs("xor")``.
+    """All pairs of columns or features: ``firm(score, X, features=Pairs("xor"))``.
 
-    `kind` is "interaction", the part of E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains; or,
-    if all have two values, "conjunction", the four conjunctions of their values, or "xor", whether
-    just one of the two has its larger value. `columns` is what `firm` takes as features, such as a
-    list of names or of `threshold`; None means all columns.
+    `kind` is "interaction", the part of E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains. For
+    features with two values it may be "conjunction", the four conjunctions of their values, or
+    "xor", whether just one of the two has its larger value. `columns` is what `firm` takes as
+    features, such as a list of names or of `threshold`; None means all columns.
 
     >>> import firmlib
     >>> firmlib.firm([0, 1, 1, 0], [[0, 0], [0, 1], [1, 0], [1, 1]], Pairs("xor")).feature_names
@@ -209,7 +195,7 @@ class Pairs:
         self.kind, self.columns = kind, columns
 
     def parts(self, X: Any) -> list[Feature]:
-        """Return what is paired of the table `X`, two different features or more."""
+        """Return the features of a table to pair, at least two."""
         found = resolve(self.columns, Table.of(X))
         names = check_names([part.name for part in found])
         parts = [part for part in found if isinstance(part, Feature)]
@@ -233,7 +219,7 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
 
 
 def resolve(features: Any, table: Table) -> list[Feature | Group]:
-    """Return what `firm` takes as features as functions of the table."""
+    """Return the `features` of `firm` as functions of a table."""
     found: list[Feature | Group]
     if features is None or isinstance(features, exclude):
         without = {table.place(j) for j in features.columns} if features else ()

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib import joint
-from firmlib.curves import ConditionalScore
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import How, scan
 from firmlib.estimation.sums import Source, fold_totals, total_variance
-from firmlib.features import (
-    Group,
-    Pairs,
-    Place,
-    exclude,
-    is_place,
-    resolve,
-)
-from firmlib.result import FirmResult
-from firmlib.scores import Response, Score, respond
+from firmlib.features import Group, Pairs, Place, exclude, is_place, resolve
+from firmlib.result import ConditionalScore, FirmResult
+from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import (
     check_confidence_level,
     check_integer,
     check_n_bins,
     check_names,
     check_option,
+    short,
 )
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
 
-__all__ = ["conditional_expected_score", "firm"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-METHODS, ROWS, MISSING = ("auto", "slope"), ("sample", "population"), ("level", "drop", "raise")
+__all__ = ["FirmByClass", "conditional_expected_score", "firm", "firm_by_class"]
 
 
 def firm(
@@ -68,9 +64,8 @@ def firm(
     score : fitted estimator, callable X -> (n,), array of shape (n,), or torch module
         The score s, or labels; see `firmlib.scores.as_score`.
     X : array, sparse matrix or data frame of shape (n, d)
-        Rows from the distribution of the inputs: numbers, categories, dates. A dask collection, a
-        polars LazyFrame, a `pyarrow.dataset` or a path to Parquet files is read in one pass, by
-        `StreamingFirm`.
+        Rows from the distribution of the inputs: numbers, categories, dates. `StreamingFirm` reads
+        a dask collection, a polars LazyFrame, a `pyarrow.dataset` or a path to Parquet files.
     features : columns, callables, dict or table, default None
         Names or positions of columns; callables X -> (n,), such as those in `firmlib.features`; a
         table (n, m) of values; or a dict from names to any of these, in which a list of columns is
@@ -81,8 +76,7 @@ def firm(
         The unit (patient, day, gene) of each row. Errors treat units, not rows, as independent.
     given : column or list of columns, default None
         Known columns g. The importance is then sqrt(E Var(E[s | f, g] | g)), estimated by
-        cross-fitting: how much the expected score still varies with f once g is known. There are
-        no curves.
+        cross-fitting: how much the expected score still varies with f once g is known.
     categorical : list of columns, default None
         Columns of numbers to treat as nominal. Text and categories always are.
     missing : {"level", "drop", "raise"}, default "level"
@@ -99,7 +93,7 @@ def firm(
     n_bins : int or "auto", default "auto"
         A fixed number of bins of equal rank.
     response_method, target : default "auto", None
-        Method of the estimator, and its class or output; see `firmlib.scores.as_score`.
+        As for `firmlib.scores.as_score`.
     feature_names : sequence of str, default None
         Other names for the features, except for pairs.
     confidence_level : float, default 0.95
@@ -119,13 +113,6 @@ def firm(
     x0          2.0         2.0      2.1     0.0
     x1          1.5         1.6      1.7     0.0
     x2          0.0         0.0      0.2     0.9
-
-    The rows of a truth table are the distribution, not a sample.
-
-    >>> table = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
-    >>> labels = [-1, 1, 1, 1]  # x0 or x1
-    >>> firmlib.firm(labels, table, rows="population").importances
-    array([0.5, 0.5])
     """
     check_options(method, rows, missing, n_bins, confidence_level)
     if is_source(X):
@@ -150,79 +137,56 @@ def firm(
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
     bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2, sample.n)
+    how = How(bins, missing, method == "slope")
     known = () if given is None else check_given(given, table)
+    estimate, sources, names, unexplained = _estimate(
+        features, table, sample, known, how, feature_names
+    )
+    return FirmResult(
+        estimate=estimate,
+        feature_names=tuple(names),
+        sources=tuple(sources),
+        n=sample.n,
+        rows=rows,
+        total=total_variance(fold_totals(sample), sample.population, sample.unit is not None),
+        response=response.method,
+        target=response.target,
+        given=known,
+        confidence_level=confidence_level,
+        notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
+        unexplained=unexplained,
+    )
+
+
+def _estimate(
+    features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
+) -> tuple[Estimate, Sequence[Source], Sequence[str], Any]:
+    """Return the estimates of features with their sources and names, and what pairs leave."""
     if isinstance(features, Pairs):
-        return _of_pairs(features, table, sample, response, known, feature_names, confidence_level)
-    features = exclude(*known) if known and features is None else features
-    found = resolve(features, table)
-    names = check_names([f.name for f in found], feature_names)
+        if known or names is not None:
+            raise ValueError("given and feature_names cannot be combined with Pairs; omit them")
+        estimate, names, unexplained = joint.pairs(features, table, sample)
+        return estimate, [Source("pair", mark=float(sample.n))] * len(names), names, unexplained
+    found = resolve(exclude(*known) if known and features is None else features, table)
+    names = check_names([f.name for f in found], names)
     if known:
-        estimate, sources = joint.adds_to(found, table, sample, known, missing)
-    else:
-        single = [f for f in found if not isinstance(f, Group)]
-        how = How(bins, missing, method == "slope")
-        estimate, sources = scan(single, table, sample, how, every=features is None)
-        if len(single) < len(found):
-            estimate, sources = joint.with_groups(found, table, sample, estimate, sources, missing)
-    return result_of(estimate, sources, names, sample, response, known, confidence_level)
+        return *joint.adds_to(found, table, sample, known, how.missing), names, None
+    single = [f for f in found if not isinstance(f, Group)]
+    estimate, sources = scan(single, table, sample, how, every=features is None)
+    if len(single) < len(found):
+        estimate, sources = joint.with_groups(found, table, sample, estimate, sources, how.missing)
+    return estimate, sources, names, None
 
 
 def check_options(
     method: str, rows: str, missing: str, n_bins: int | str, confidence_level: float
 ) -> None:
     """Check the options that `firm` and `StreamingFirm` share."""
-    check_option("method", method, METHODS)
-    check_option("rows", rows, ROWS)
-    check_option("missing", missing, MISSING)
+    check_option("method", method, ("auto", "slope"))
+    check_option("rows", rows, ("sample", "population"))
+    check_option("missing", missing, ("level", "drop", "raise"))
     check_n_bins(n_bins)
     check_confidence_level(confidence_level)
-
-
-def result_of(
-    estimate: Estimate,
-    sources: Sequence[Source],
-    names: Sequence[str],
-    sample: Rows,
-    response: Response,
-    given: tuple[str, ...],
-    confidence_level: float,
-    **fields: Any,
-) -> FirmResult:
-    """Return the result for the rows of a table."""
-    units = sample.unit is not None
-    return FirmResult(
-        estimate=estimate,
-        feature_names=tuple(names),
-        sources=tuple(sources),
-        n=sample.n,
-        rows="population" if sample.population else "sample",
-        total=total_variance(fold_totals(sample), sample.population, units),
-        response=response.method,
-        target=response.target,
-        given=given,
-        confidence_level=confidence_level,
-        notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
-        **fields,
-    )
-
-
-def _of_pairs(
-    pairs: Pairs,
-    table: Table,
-    sample: Rows,
-    response: Response,
-    known: tuple[str, ...],
-    feature_names: Sequence[str] | None,
-    confidence_level: float,
-) -> FirmResult:
-    """Return the importances of all pairs of columns or features."""
-    if known or feature_names is not None:
-        raise ValueError("given and feature_names cannot be combined with Pairs; omit them")
-    estimate, names, unexplained = joint.pairs(pairs, table, sample)
-    sources = [Source("pair", mark=float(sample.n))] * len(names)
-    return result_of(
-        estimate, sources, names, sample, response, (), confidence_level, unexplained=unexplained
-    )
 
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
@@ -240,28 +204,85 @@ def check_given(given: Any, table: Table) -> tuple[str, ...]:
 
 
 def conditional_expected_score(
-    score: Score,
-    X: Any,
-    feature: Place | Callable[[Any], np.ndarray] | ArrayLike,
-    **options: Any,
+    score: Score, X: Any, feature: Place | Callable | ArrayLike, **options: Any
 ) -> ConditionalScore:
     """The conditional expected score q_f(t) = E[s(X) | f(X) = t], Definition 1.
 
-    Parameters
-    ----------
-    feature : column, callable, or array of shape (n,)
-    score, X, **options
-        As for `firm`.
+    `feature` is a column, a callable or an array of shape (n,); all else is as for `firm`.
 
-    Examples
-    --------
     >>> import firmlib
     >>> table = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> curve = firmlib.conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
     >>> curve.t, curve.q
     (array([0., 1.]), array([0. , 0.5]))
     """
-    one = feature if callable(feature) or isinstance(feature, str | int | np.integer) else None
-    result = firm(score, X, {"f": feature} if one is None else [feature], **options)
+    one = callable(feature) or is_place(feature)
+    result = firm(score, X, [feature] if one else {"f": feature}, **options)
     [curve] = result.curves.values()
     return curve
+
+
+class FirmByClass(UserDict[Any, FirmResult]):
+    """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it.
+
+    >>> import firmlib
+    >>> firmlib.firm_by_class([[0, 2], [1, 2]], [[0], [1]], rows="population")[0].importances
+    array([0.5])
+    """
+
+    def __missing__(self, target: Any) -> FirmResult:
+        raise KeyError(f"class={target!r} is unknown; expected one of {short(list(self), 8)}")
+
+    @property
+    def importances(self) -> pd.DataFrame:
+        """One row per feature, one column per class, sorted by the largest importance."""
+        [first, *_] = self.values()
+        index = pd.Index(first.feature_names, name="feature")
+        frame = pd.DataFrame({k: result.importances for k, result in self.items()}, index=index)
+        return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per class and feature, with the class in the first column."""
+        frames = [result.to_frame() for result in self.values()]
+        for target, frame in zip(self, frames, strict=True):
+            frame.insert(0, "class", [target] * len(frame))
+        return pd.concat(frames)
+
+    def plot(self, **options: Any) -> Figure:
+        """Draw one panel per class, with the options of `firmlib.plot_by_class`."""
+        from firmlib.display import plot_by_class  # matplotlib is an extra
+
+        return plot_by_class(self, **options)
+
+    def __repr__(self) -> str:
+        [first, *_] = self.values()
+        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, importances:"
+        lines = self.importances.head(10).to_string(float_format="{:.3g}".format)
+        return f"FirmByClass: {head}\n{lines}"
+
+
+def firm_by_class(
+    estimator: Score, X: Any, features: Any = None, *, response_method: str = "auto", **options: Any
+) -> FirmByClass:
+    """`firm` for the score of every class or output, from one pass of predictions.
+
+    `estimator` is a classifier, a clusterer, any model with several outputs, a callable
+    X -> (n, k), an array (n, k) or labels. Outputs have the keys 0, 1, ..., and a classifier with
+    several outputs has the keys (output, class). `features`, `response_method` and other options
+    are as for `firm`, except for `target`.
+
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
+               0    1
+    feature
+    x0       2.0  0.0
+    x1       0.9  1.0
+    """
+    if "target" in options:
+        raise ValueError(f"target={options['target']!r} selects one class; use firm instead")
+    if is_source(X):
+        raise ValueError("X comes in chunks; pass a table in memory, or call firm for each target")
+    table = Table.of(X)
+    found = respond_all(estimator, table, response_method=response_method)
+    return FirmByClass({each.target: firm(each, table, features, **options) for each in found})

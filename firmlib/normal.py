@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
 from firmlib.expansion import KernelExpansion
-from firmlib.tables.checks import check_array, check_covariance, check_integer, check_number
+from firmlib.tables.checks import check_array, check_covariance, check_integer
 
 __all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "shrinkage_intensity"]
 
@@ -70,19 +70,10 @@ def firm_taylor(
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
     Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
-    the tangent plane. It is exact for linear s and can be very inaccurate otherwise.
+    the tangent plane, with the same `cov` and `directions`. It is exact for linear s and can be
+    very inaccurate otherwise. `gradient` is g (d,), or a callable (1, d) -> (1, d) such as
+    `KernelExpansion.gradient`, which is evaluated at the `mean`, by default zero as in the paper.
 
-    Parameters
-    ----------
-    gradient : array of shape (d,), or callable (1, d) -> (1, d)
-        ds/dx at the mean, or a function such as `KernelExpansion.gradient`.
-    mean : array of shape (d,), optional
-        Where a callable is evaluated; zero by default, as in the paper.
-    cov, directions
-        As for `firm_linear`.
-
-    Examples
-    --------
     >>> from firmlib.normal import firm_taylor
     >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
     array([12.])
@@ -121,18 +112,9 @@ def firm_rbf(
         delta_ij = log(1 + u^2 / (1 + 2u)) / 2
                    + v ((1 + u) l_i l_j - u (l_i^2 + l_j^2) / 2) / ((1 + u) (1 + 2u)).
 
-    Parameters
-    ----------
-    expansion : KernelExpansion
-        With kernel "rbf"; for a fitted SVM, `KernelExpansion.from_estimator(svm)`.
-    mean : array of shape (d,)
-        mu.
-    cov, directions
-        As for `firm_linear`.
-
-    Examples
-    --------
-    A symmetric bump has slope 0 and gradient 0 at its centre:
+    `expansion` has the kernel "rbf"; for a fitted SVM, use `KernelExpansion.from_estimator(svm)`.
+    `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0 and
+    gradient 0 at its centre:
 
     >>> from firmlib.expansion import KernelExpansion
     >>> from firmlib.normal import firm_rbf
@@ -175,31 +157,21 @@ def _rbf(s: KernelExpansion, c: np.ndarray, cov: np.ndarray, a: np.ndarray, v: f
     return float(np.copysign(np.sqrt(max(variance, 0.0)), slope if slope else 1.0))
 
 
-def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.ndarray:
+def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     """Covariance with its correlations shrunk towards zero (doi:10.2202/1544-6115.1175).
 
-    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change. Unlike
-    shrinkage towards a multiple of the identity, this does not depend on the inputs' units. The
+    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change, and
+    lambda is the `shrinkage_intensity`. Unlike shrinkage towards a multiple of the identity, this
+    does not depend on the inputs' units. The sample `X` may have fewer rows than columns; the
     result is positive definite if lambda > 0 and no column is constant.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        A sample; n may be smaller than d.
-    intensity : float in [0, 1], optional
-        lambda; by default `shrinkage_intensity`.
-
-    Examples
-    --------
     >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
     >>> bool(np.linalg.eigvalsh(shrinkage_covariance(X))[0] > 0.1)
     True
     """
     Z, sd = _standardized(X)
-    intensity = shrinkage_intensity(X) if intensity is None else intensity
-    check_number("intensity", intensity, 0, 1)
-    R = (1 - intensity) * (Z.T @ Z) / (len(Z) - 1)
+    R = (1 - shrinkage_intensity(X)) * (Z.T @ Z) / (len(Z) - 1)
     np.fill_diagonal(R, 1)
     return R * np.outer(sd, sd)
 
@@ -207,12 +179,8 @@ def shrinkage_covariance(X: ArrayLike, *, intensity: float | None = None) -> np.
 def shrinkage_intensity(X: ArrayLike) -> float:
     """Analytic intensity lambda = sum_{i != j} Var(r_ij) / sum_{i != j} r_ij^2, within [0, 1].
 
-    Parameters
-    ----------
-    X : array of shape (n, d), with at least 3 rows
+    `X` needs at least 3 rows.
 
-    Examples
-    --------
     >>> from firmlib.normal import shrinkage_intensity
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1
     True

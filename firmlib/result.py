@@ -1,34 +1,71 @@
-"""The result of `firm`: importances with intervals, tests, comparisons and ranks."""
+"""The result of `firm`: importances with intervals, tests, comparisons, ranks and curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from firmlib.curves import ConditionalScore, Curves
-from firmlib.estimation.jackknife import Estimate, benjamini_hochberg, holm
-from firmlib.estimation.jackknife import compare as compare_estimates
+from firmlib.estimation import jackknife
+from firmlib.estimation.jackknife import Difference, Estimate, benjamini_hochberg, holm
 from firmlib.estimation.sums import Source
 from firmlib.tables.checks import check_confidence_level, check_memory, check_option
 
-if TYPE_CHECKING:
-    import pandas as pd
+if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from firmlib.display import FirmDisplay
+    from firmlib.display import ConditionalScoreDisplay, FirmDisplay
 
-__all__ = ["FirmResult"]
-
-_SHOWN = 10  # features in a printed result
+__all__ = ["ConditionalScore", "FirmResult", "compare"]
 
 
-def _of_estimate(name: str) -> Any:
-    return property(lambda result: getattr(result.estimate, name))
+@dataclass(frozen=True, eq=False)
+class ConditionalScore:
+    """The conditional expected score q_f, Definition 1, at finitely many values.
+
+    Attributes
+    ----------
+    t : ndarray
+        Levels of the feature, or a value in the middle of each bin. The last may stand for missing
+        values: nan, NaT or None.
+    q, standard_error : ndarrays
+        E[s(X) | f(X) = t] and its standard error (0 for a population).
+    p, n : ndarrays
+        Pr(f(X) = t) and the effective number of rows.
+    kind : str
+        "number", "date", "duration", "ordered" or "nominal".
+
+    Examples
+    --------
+    >>> import firmlib
+    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
+    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
+    >>> curve.t, curve.q, curve.n
+    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+    n: np.ndarray
+    standard_error: np.ndarray
+    kind: str = "number"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per value."""
+        return pd.DataFrame(vars(self), columns=["t", "q", "standard_error", "p", "n"])
+
+    def plot(self, ax: Axes | None = None) -> ConditionalScoreDisplay:
+        """Draw the curve."""
+        from firmlib.display import ConditionalScoreDisplay
+
+        return ConditionalScoreDisplay(self).plot(ax)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -53,14 +90,11 @@ class FirmResult:
     heavy_tails : ndarray of bool, shape (m,)
         True where a few rows dominate the error, so that it and the interval are unreliable.
     feature_names, kinds : tuples of str
-        Kinds: "number", "date", "duration", "ordered", "nominal", "group" or "pair".
-    missing : ndarray of shape (m,)
-        Share of missing values; nan for groups and pairs.
-    curves : mapping of str to ConditionalScore
-        q_f of each feature except groups and pairs.
+        Kinds: those of `ConditionalScore`, "group" or "pair".
+    missing, curves : ndarray of shape (m,), dict of str to ConditionalScore
+        Share of missing values, and q_f. Groups and pairs have neither.
     n, rows, response, target, given, confidence_level
-        Rows with a positive weight; "sample" or "population"; method and class of the score; known
-        columns; level of the intervals.
+        Rows with a positive weight, and what `firm` was asked for.
     unexplained : Unexplained or None
         For ``Pairs("interaction")``: the share of Var(s) that no sum of single columns explains.
 
@@ -80,7 +114,7 @@ class FirmResult:
     sources: tuple[Source, ...]
     n: int
     rows: str
-    total: Estimate
+    total: Estimate  # Var(s)
     response: str = "values"
     target: Any = None
     given: tuple[str, ...] = ()
@@ -95,32 +129,29 @@ class FirmResult:
         return iter(self.feature_names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.feature_names
+        return name in self._index
 
     def __getitem__(self, name: str) -> pd.Series:
         return self._frame(np.array([self._place(name)])).iloc[0]
 
-    def _place(self, name: str) -> int:
-        if name not in self._places:
+    def _place(self, name: Any) -> int:
+        if name not in self:
             raise KeyError(f"feature {name!r} is unknown; expected one of {self.feature_names[:8]}")
-        return self._places[name]
+        return self._index.get_loc(name)  # type: ignore[return-value]
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.feature_names)}
+    def _index(self) -> pd.Index:
+        return pd.Index(self.feature_names, name="feature")
 
-    importances = _of_estimate("Q")
-    variance = _of_estimate("V")
-    pvalues = _of_estimate("pvalue")
-    standard_error = _of_estimate("standard_error")
-
-    @property
-    def ci_low(self) -> np.ndarray:
-        return self.estimate.interval(self.confidence_level)[0]
-
-    @property
-    def ci_high(self) -> np.ndarray:
-        return self.estimate.interval(self.confidence_level)[1]
+    importances = property(lambda self: self.estimate.Q)
+    variance = property(lambda self: self.estimate.V)
+    pvalues = property(lambda self: self.estimate.pvalue)
+    standard_error = property(lambda self: self.estimate.standard_error)
+    ci_low = property(lambda self: self.estimate.interval(self.confidence_level)[0])
+    ci_high = property(lambda self: self.estimate.interval(self.confidence_level)[1])
+    kinds = property(lambda self: tuple(source.kind for source in self.sources))
+    _order = property(lambda self: np.argsort(-self.importances, kind="stable"))
+    missing = property(lambda self: np.array([source.missing for source in self.sources]))
 
     @property
     def heavy_tails(self) -> np.ndarray:
@@ -140,38 +171,17 @@ class FirmResult:
     def signed(self) -> np.ndarray:
         return np.where(self.importances > 0, self.importances * self.direction, 0.0)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(source.kind for source in self.sources)
-
-    @property
-    def missing(self) -> np.ndarray:
-        return np.array([source.missing for source in self.sources])
-
     @cached_property
-    def curves(self) -> Mapping[str, ConditionalScore]:
-        sample = self.rows == "sample"
-        return Curves(dict(zip(self, self.sources, strict=True)), sample)
-
-    def standardize(self) -> FirmResult:
-        """Return the result for s / sd(s); errors account for the estimation of sd(s)."""
-        if self.total.V[0] <= 0:
-            return self
-        estimate = self.estimate.divided(self.total.V[0], self.total.psi[:, 0])
-        return replace(self, estimate=estimate, total=replace(self.total, V=np.ones(1)))
-
-    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
-        """Return one row per feature, the most important first; `ranks` adds those of `ranks`."""
-        table = self._frame(self._order)
-        return table.join(self.ranks(self.confidence_level)) if ranks else table
-
-    @property
-    def _order(self) -> np.ndarray:
-        return np.argsort(-self.importances, kind="stable")
+    def curves(self) -> dict[str, ConditionalScore]:
+        found = {}
+        for name, source in zip(self, self.sources, strict=True):
+            if source.sums is not None:
+                t, bins = source.curve()
+                error = np.sqrt(np.maximum(bins.e, 0)) * (self.rows == "sample")
+                found[name] = ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
+        return found
 
     def _frame(self, order: np.ndarray) -> pd.DataFrame:
-        import pandas as pd
-
         columns = {
             "importance": self.importances,
             "standard_error": self.standard_error,
@@ -185,26 +195,28 @@ class FirmResult:
             "kind": np.array(self.kinds, dtype=object),
             "missing": self.missing,
         }
-        index = pd.Index(np.array(self.feature_names, dtype=object)[order], name="feature")
-        return pd.DataFrame({k: v[order] for k, v in columns.items()}, index=index)
+        return pd.DataFrame(columns, self._index).iloc[order]
 
-    def intervals(
-        self, confidence_level: float = 0.95, *, simultaneous: bool = False
-    ) -> pd.DataFrame:
-        """Return intervals at any level; `simultaneous` applies Bonferroni's correction."""
-        import pandas as pd
+    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
+        """Return one row per feature, the most important first; `ranks` adds those of `ranks`."""
+        table = self._frame(self._order)
+        return table.join(self.ranks(self.confidence_level)) if ranks else table
 
+    def standardize(self) -> FirmResult:
+        """Return the result for s / sd(s); errors account for the estimation of sd(s)."""
+        if self.total.V[0] <= 0:
+            return self
+        estimate = self.estimate.divided(self.total.V[0], self.total.psi[:, 0])
+        return replace(self, estimate=estimate, total=replace(self.total, V=np.ones(1)))
+
+    def intervals(self, confidence_level: float = 0.95) -> pd.DataFrame:
+        """Return intervals at any level, such as 1 - 0.05 / m for m features together."""
         check_confidence_level(confidence_level)
-        low, high = self.estimate.interval(confidence_level, len(self) if simultaneous else 1)
-        index = pd.Index(self.feature_names, name="feature")
-        return pd.DataFrame({"ci_low": low, "ci_high": high}, index=index)
+        low, high = self.estimate.interval(confidence_level)
+        return pd.DataFrame({"ci_low": low, "ci_high": high}, self._index)
 
     def pvalues_adjusted(self, method: str = "holm") -> np.ndarray:
-        """Return p-values adjusted for the number of features.
-
-        "holm" controls the family-wise error rate, "bh" (Benjamini-Hochberg) the false discovery
-        rate.
-        """
+        """Return p-values that control the family-wise ("holm") or false discovery rate ("bh")."""
         check_option("method", method, ("holm", "bh"))
         return holm(self.pvalues) if method == "holm" else benjamini_hochberg(self.pvalues)
 
@@ -212,30 +224,17 @@ class FirmResult:
         self, a: str | None = None, b: str | None = None, *, confidence_level: float = 0.95
     ) -> pd.DataFrame:
         """Return Q_a - Q_b with error, interval and test, by default for all pairs of features."""
-        import pandas as pd
-
-        check_confidence_level(confidence_level)
         if (a is None) != (b is None):
             raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
-        if a is None or b is None:
-            i, j = self._pairs()
-        else:
-            i, j = np.array([self._place(a)]), np.array([self._place(b)])
-        found = compare_estimates(self._sampled(), i, self.estimate, j, confidence_level)
-        names = np.array(self.feature_names, dtype=object)
-        index = pd.MultiIndex.from_arrays([names[i], names[j]], names=["a", "b"])
-        return pd.DataFrame(found._asdict(), index=index)
-
-    def _sampled(self) -> Estimate:
-        if self.rows == "population":
-            raise ValueError("rows='population' has no standard errors; expected rows='sample'")
-        return self.estimate
+        i, j = self._pairs() if a is None else ([self._place(a)], [self._place(b)])
+        found = _differences(self, i, self, j, confidence_level)
+        index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
+        return pd.DataFrame(found._asdict(), index)
 
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
-        order = self._order
         i, j = np.triu_indices(len(self), 1)
-        return order[i], order[j]
+        return self._order[i], self._order[j]
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.
@@ -243,8 +242,6 @@ class FirmResult:
         A feature ranks before another if their difference is significant after Holm's correction
         over all pairs, so all ranks hold together with this probability.
 
-        Examples
-        --------
         >>> import firmlib
         >>> X = np.random.default_rng(0).normal(size=(500, 3))
         >>> firmlib.firm(X @ [1, 1.1, 3], X).ranks()
@@ -254,63 +251,94 @@ class FirmResult:
         x1          2     2      3
         x0          3     2      3
         """
-        import pandas as pd
-
-        check_confidence_level(confidence_level)
         m, (i, j) = len(self), self._pairs()
-        found = compare_estimates(self._sampled(), i, self.estimate, j, confidence_level)
+        found = _differences(self, i, self, j, confidence_level)
         told = (holm(found.pvalue) <= 1 - confidence_level) & (found.difference > 0)
         best, worst = 1 + np.bincount(j[told], minlength=m), m - np.bincount(i[told], minlength=m)
-        order = self._order
-        index = pd.Index(np.array(self.feature_names, dtype=object)[order], name="feature")
-        ranks = {"rank": np.arange(1, m + 1), "best": best[order], "worst": worst[order]}
-        return pd.DataFrame(ranks, index=index)
+        ranks = pd.DataFrame({"best": best, "worst": worst}, self._index).iloc[self._order]
+        ranks.insert(0, "rank", np.arange(1, m + 1))
+        return ranks
 
-    def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> FirmDisplay:
-        """Draw the n largest importances as bars; `ranks` adds the ranks that the data allow."""
-        from firmlib.display import FirmDisplay  # matplotlib is an extra
+    def plot(self, ax: Axes | None = None, **options: Any) -> FirmDisplay:
+        """Draw the importances as bars, with the options of `FirmDisplay.plot`."""
+        from firmlib.display import FirmDisplay
 
-        return FirmDisplay.from_result(self).plot(ax=ax, n=n, ranks=ranks)
+        return FirmDisplay(self).plot(ax, **options)
 
-    def plot_curves(
-        self, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
-    ) -> Figure:
-        """Draw q_f of the n most important features, or of `features`, side by side."""
+    def plot_curves(self, **options: Any) -> Figure:
+        """Draw q_f of several features, with the options of `firmlib.plot_curves`."""
         from firmlib.display import plot_curves
 
-        return plot_curves(self, n=n, columns=columns, features=features)
+        return plot_curves(self, **options)
 
-    def _head(self) -> str:
-        target = "" if self.target is None else f" of {self.target!r}"
-        many = f"{len(self)} feature{'s' * (len(self) != 1)}"
-        given = f", given {', '.join(self.given)}" * bool(self.given)
-        return f"{many}, {self.n} rows ({self.rows}), score: {self.response}{target}{given}"
-
-    @property
-    def _foot(self) -> list[str]:
-        heavy = [name for name, h in zip(self.feature_names, self.heavy_tails, strict=True) if h]
-        notes = [f"heavy tails, so errors are uncertain: {', '.join(heavy[:5])}"] * bool(heavy)
+    def _shown(self, n: int) -> tuple[str, Any, list[str]]:
+        """Return a headline, a table of the n most important features, and notes."""
+        head = f"{len(self)} feature{'s' * (len(self) != 1)}, {self.n} rows ({self.rows}), "
+        head += f"score: {self.response}" + f" of {self.target!r}" * (self.target is not None)
+        head += f", given {', '.join(self.given)}" * bool(self.given)
+        notes = [f"… and {len(self) - n} more: see to_frame()"] * (len(self) > n)
+        if len(heavy := self._index[self.heavy_tails][:5]):
+            notes.append(f"heavy tails, so errors are uncertain: {', '.join(heavy)}")
         notes += self.notes
         if self.unexplained is not None:
             notes.append(str(self.unexplained))
         elif self.rows == "sample" and not self.given and len(self) > 1:
-            notes.append("firmlib.unexplained(score, X) tells what no single column shows")
-        return notes
-
-    def _shown(self, n: int) -> Any:
+            notes.append("firmlib.unexplained(score, X) estimates what no single column explains")
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
-        return self.to_frame()[columns].head(n)
+        return head, self.to_frame()[columns].head(n), notes
 
     def __repr__(self) -> str:
-        lines = self._shown(_SHOWN).to_string(float_format="{:.3g}".format, na_rep="")
-        more = [f"… and {len(self) - _SHOWN} more: see to_frame()"] * (len(self) > _SHOWN)
-        return "\n".join([f"{type(self).__name__}: {self._head()}", lines, *more, *self._foot])
+        head, table, notes = self._shown(10)
+        lines = table.to_string(float_format="{:.3g}".format, na_rep="")
+        return "\n".join([f"{type(self).__name__}: {head}", lines, *notes])
 
     def _repr_html_(self) -> str:
-        """Show the largest importances as a table in a notebook."""
-        from html import escape
+        head, table, notes = self._shown(20)
+        html = table.to_html(float_format="{:.3g}".format, na_rep="", border=0)
+        return f"<p>{escape(head)}</p>{html}{''.join(f'<p>{escape(note)}</p>' for note in notes)}"
 
-        html = self._shown(2 * _SHOWN).to_html(float_format="{:.3g}".format, na_rep="", border=0)
-        more = [f"and {len(self) - 2 * _SHOWN} more: see to_frame()"] * (len(self) > 2 * _SHOWN)
-        foot = "".join(f"<p>{escape(note)}</p>" for note in [*more, *self._foot])
-        return f"<p>{escape(self._head())}</p>{html}{foot}"
+
+def _differences(
+    one: FirmResult, i: Any, other: FirmResult, j: Any, level: float, paired: bool = True
+) -> Difference:
+    check_confidence_level(level)
+    if "population" in (one.rows, other.rows):
+        raise ValueError("rows='population' has no standard errors; expected rows='sample'")
+    return jackknife.compare(one.estimate, i, other.estimate, j, level, paired)
+
+
+def compare(
+    result: FirmResult,
+    other: FirmResult,
+    *,
+    paired: bool | str = "auto",
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Return the differences, `result` minus `other`, between importances of shared features.
+
+    The results are for two models on the same rows, or for two independent samples. Rows that are
+    the same, in the same order, with the same weights and groups, are `paired`; "auto" finds out
+    from the bins of the shared features. `confidence_level` is that of the intervals.
+
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> one, two = (firmlib.firm(lambda X, a=a: X[:, 0] + a * X[:, 1], X) for a in (1, 1.1))
+    >>> firmlib.compare(one, two)["difference"]["x1"].round(1)
+    np.float64(-0.1)
+    """
+    for name, each in (("result", result), ("other", other)):
+        if not isinstance(each, FirmResult):
+            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult")
+    if paired not in (True, False, "auto"):
+        raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
+    names = [name for name in result if name in other]
+    if not names:
+        raise ValueError(f"other has the features {other.feature_names}; result has none of them")
+    i, j = ([each._place(name) for name in names] for each in (result, other))
+    if paired == "auto":
+        marks = [[r.sources[k].mark for k in at] for r, at in ((result, i), (other, j))]
+        paired = result.n == other.n and np.allclose(*marks, rtol=1e-9, atol=0)
+    elif paired and result.n != other.n:
+        raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
+    found = _differences(result, i, other, j, confidence_level, bool(paired))
+    return pd.DataFrame(found._asdict(), pd.Index(names, name="feature"))

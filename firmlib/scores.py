@@ -62,14 +62,9 @@ def class_scores(
 ) -> dict[Any, np.ndarray]:
     """Evaluate the score of every class, cluster, output or label, in one pass of predictions.
 
-    Parameters
-    ----------
-    estimator : fitted estimator, callable X -> (n, k), array (n, k) or labels (n,)
-    X, response_method
-        As for `as_score`.
+    `estimator` is a fitted estimator, a callable X -> (n, k), an array (n, k) or labels (n,), and
+    `response_method` is as for `as_score`.
 
-    Examples
-    --------
     >>> class_scores(["low", "top", "mid"], np.zeros((3, 1)))["top"]
     array([0., 1., 0.])
     """
@@ -83,14 +78,22 @@ def respond(
     """Return the score of every row of a table, with its method and target."""
     if isinstance(score, Response):  # one of `respond_all`
         return score
-    method, values = _answer(score, table, response_method)
-    if method == "callable" and target is not None:
+    method, answer = _answer(score, table, response_method)
+    kind, found = type(score).__name__, {}
+    if method in RESPONSE_METHODS or target is not None:
+        found = _by_target(score, method, answer)
+    if target is None:
+        target = _usual_target(score, method, answer, list(found))
+    elif method == "callable":
         raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
+    elif not found:
+        raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
+    elif target not in found:
+        raise ValueError(f"target={target!r} is unknown; expected one of {short([*found], 8)}")
+    values = answer if target is None else found[target]
     if method == "values":
-        values = _label_score(values, target)
-    elif method != "callable":
-        values, target = _of_target(score, method, values, target)
-    if np.ndim(values) == 2 and np.shape(values)[1] == 1 and method != "values":
+        _refuse_words(np.asarray(values))
+    elif np.ndim(values) == 2 and np.shape(values)[1] == 1:
         values = np.asarray(values)[:, 0]
     if np.ndim(values) == 2:
         raise ValueError(
@@ -103,15 +106,9 @@ def respond(
 def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
     """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
-    found: dict[Any, np.ndarray] = {}
-    if method in RESPONSE_METHODS:
-        found = _by_target(score, method, answer)
-    elif np.ndim(answer) == 2:
-        names = Table(answer).names if hasattr(answer, "columns") else range(np.shape(answer)[1])
-        found = dict(zip(names, np.asarray(answer).T, strict=True))
-    elif (values := np.asarray(answer)).dtype.kind in "biuUO":
-        found = {label: values == label for label in np.unique(values).tolist()}
-    if not found:
+    found = _by_target(score, method, answer)
+    vector = method not in RESPONSE_METHODS and np.ndim(answer) == 1
+    if not found or (vector and np.asarray(answer).dtype.kind == "f"):
         raise ValueError(
             f"estimator={type(score).__name__} has no classes and one output; use firm"
         )
@@ -120,7 +117,7 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
 
 
 def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]:
-    """Return how a score was evaluated on the rows of a table, and the values it gave."""
+    """Evaluate a score on the rows of a table; return the method and its values."""
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
     kind = type(score).__name__
     if score is None or isinstance(score, str):
@@ -130,7 +127,6 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         )
     if isinstance(score, type):
         raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
-    own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
     if any(hasattr(score, method) for method in RESPONSE_METHODS):
         method = _method(score, response_method)
         answer = getattr(score, method)(table.data)
@@ -138,7 +134,8 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         method, torch = "callable", sys.modules.get("torch")
         module = torch is not None and isinstance(score, torch.nn.Module)
         answer = _of_module(score, table, torch) if module else score(table.data)
-    elif is_model(score) or own:
+    elif is_model(score) or not hasattr(score, "__len__"):
+        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={kind} has none of the methods {list(RESPONSE_METHODS)}; expected a function "
             f"of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
@@ -151,7 +148,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
 
 
 def _of_module(module: Any, table: Table, torch: Any) -> Any:
-    """Return what a torch module gives for a tensor of the rows."""
+    """Evaluate a torch module on a tensor of the rows."""
     kind, X = type(module).__name__, table.data
     if module.training:
         raise ValueError(f"score={kind} is in training mode; call eval() on it first")
@@ -188,17 +185,23 @@ def _method(estimator: Any, response_method: str) -> str:
     return method
 
 
-def _by_target(estimator: Any, method: str, answer: Any) -> dict[Any, np.ndarray]:
-    """Return the score of each class, column or (output, class); nothing if there is only one."""
-    classes: Any = getattr(estimator, "classes_", [])
-    if not (isinstance(classes, list) and classes and np.ndim(classes[0]) == 1):
-        return _by_class(estimator, method, np.asarray(answer), np.asarray(classes).tolist())
-    columns = answer if isinstance(answer, list) else np.asarray(answer).T
-    return {
-        (j, target): s
-        for j, (values, own) in enumerate(zip(columns, classes, strict=True))
-        for target, s in _by_class(estimator, method, np.asarray(values), own.tolist()).items()
-    }
+def _by_target(score: Score, method: str, answer: Any) -> dict[Any, np.ndarray]:
+    """Return the score of each class, column, (output, class) or label; nothing if there is one."""
+    classes: Any = getattr(score, "classes_", [])
+    if isinstance(classes, list) and classes and np.ndim(classes[0]) == 1:
+        columns = answer if isinstance(answer, list) else np.asarray(answer).T
+        return {
+            (j, target): s
+            for j, (values, own) in enumerate(zip(columns, classes, strict=True))
+            for target, s in _by_class(score, method, np.asarray(values), own.tolist()).items()
+        }
+    values = np.asarray(answer)
+    if method in RESPONSE_METHODS:
+        return _by_class(score, method, values, np.asarray(classes).tolist())
+    if values.ndim != 2:
+        return {label: values == label for label in np.unique(values).tolist()}
+    names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
+    return dict(zip(names, values.T, strict=True))
 
 
 def _by_class(
@@ -220,40 +223,22 @@ def _by_class(
     return dict(zip(classes, (first, values), strict=True)) if classes else {}
 
 
-def _of_target(estimator: Any, method: str, answer: Any, target: Any) -> tuple[np.ndarray, Any]:
-    """Return the score of one class or output of an estimator's answer, and which one it is."""
-    kind, found = type(estimator).__name__, _by_target(estimator, method, answer)
-    if not found and target is not None:
-        raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
-    targets = list(found)
-    if target is None:
-        two = len(found) == 2 and hasattr(estimator, "classes_") and type(targets[0]) is not tuple
-        labels = np.asarray(answer) if method == "predict" else np.empty(0, object)
-        if not found or (two and labels.ndim == 1 and labels.dtype.kind in "biuf"):
-            return np.asarray(answer), None
-        if not two:
-            raise ValueError(
-                f"target is needed, because {kind} has several classes or outputs; expected one of "
-                f"{short(targets, 8)}, or firm_by_class for all of them"
-            )
-        target = targets[1]
-    _check_target(target, targets)
-    return found[target], target
+def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> Any:
+    """Return the second of two classes; None if the answer itself is the score."""
+    if not targets:
+        return None
+    if len(targets) != 2 or not hasattr(estimator, "classes_") or type(targets[0]) is tuple:
+        raise ValueError(
+            f"target is needed, because {type(estimator).__name__} has several classes or outputs; "
+            f"expected one of {short(targets, 8)}, or firm_by_class for all of them"
+        )
+    labels = np.asarray(answer)
+    numbers = method == "predict" and labels.ndim == 1 and labels.dtype.kind in "biuf"
+    return None if numbers else targets[1]
 
 
-def _check_target(target: Any, targets: list) -> None:
-    if target not in targets:
-        raise ValueError(f"target={target!r} is unknown; expected one of {short(targets, 8)}")
-
-
-def _label_score(labels: Any, target: Any) -> np.ndarray:
-    """Return numbers as they are, and labels as the indicator of the target."""
-    labels = np.asarray(labels)
-    if target is not None:
-        _check_target(target, np.unique(labels).tolist())
-        return labels == target
+def _refuse_words(labels: np.ndarray) -> None:
     numbers = labels.dtype.kind in "biuf" or all(isinstance(v, Real | Decimal) for v in labels.flat)
     if labels.ndim == 1 and not numbers:
         seen = np.unique(labels.astype(str))[:5].tolist()
         raise ValueError(f"score holds labels such as {seen}; pass one of them as target=")
-    return labels

@@ -81,18 +81,15 @@ def test_pairs_are_the_papers():
 # Empirical distribution of +-1 rows
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_firm_empirical(rng, weighted):
+def test_firm_empirical(rng):
     X = np.where(rng.random((50, 4)) < [0.3, 0.9, 0.2, 0.6], 1, -1)
     X[:, 3] = np.where(rng.random(50) < 0.8, X[:, 0], X[:, 3])  # correlated, and unbalanced
     w = np.array([1.0, -2.0, 0.5, 3.0])
-    weights = rng.random(50) if weighted else None
-    Q = firm_empirical(w, X, sample_weight=weights)
-    p = np.ones(50) if weights is None else weights
-    expected = [definition(X @ w, X[:, j] == 1, p) for j in range(4)]
+    Q = firm_empirical(w, X)
+    expected = [definition(X @ w, X[:, j] == 1, np.ones(50)) for j in range(4)]
     assert X.sum(axis=0).all()  # no column is balanced
     np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
-    by_rows = firm(X @ w, X, rows="population", sample_weight=weights)
+    by_rows = firm(X @ w, X, rows="population")
     np.testing.assert_allclose(Q, by_rows.signed, rtol=1e-12, atol=1e-14)
 
 
@@ -100,20 +97,18 @@ def test_firm_empirical(rng, weighted):
 def test_firm_empirical_of_a_constant_column_is_exactly_zero(rng, n):
     X = np.where(rng.random((n, 3)) < 0.5, 1, -1)
     X[:, 1], X[:, 2] = 1, -1
-    for weights in (None, rng.random(n)):
-        assert not firm_empirical([0.1, 0.2, 0.3], X, sample_weight=weights)[1:].any()
+    assert not firm_empirical([0.1, 0.2, 0.3], X)[1:].any()
 
 
 # All pairs of literals
 
 
-@pytest.mark.parametrize(("coding", "weighted"), [((0, 1), False), ((2.5, 7.25), True)])
-def test_firm_conjunctions(rng, coding, weighted):
+@pytest.mark.parametrize("coding", [(0, 1), (2.5, 7.25)])
+def test_firm_conjunctions(rng, coding):
     bits = (rng.random((40, 4)) < [0.5, 0.8, 0.3, 0.5]).astype(int)
     X = np.take(coding, bits)
     s = rng.normal(size=40) + bits[:, 0] * bits[:, 1]
-    weights = rng.random(40) if weighted else None
-    Q = firm_conjunctions(s, X, sample_weight=weights)
+    Q = firm_conjunctions(s, X)
     assert Q.shape == (4, 4, 2, 2)
     for j, k, a, b in product(range(4), range(4), range(2), range(2)):
         if j == k and a != b:
@@ -121,9 +116,9 @@ def test_firm_conjunctions(rng, coding, weighted):
             continue
         conjunction = features.conjunction({j: coding[a], k: coding[b]})
         holds = (bits[:, j] == a) & (bits[:, k] == b)
-        expected = definition(s, holds, np.ones(40) if weights is None else weights)
+        expected = definition(s, holds, np.ones(40))
         np.testing.assert_allclose(Q[j, k, a, b], expected, rtol=1e-10, atol=1e-14)
-        result = firm(s, X, conjunction, rows="population", sample_weight=weights)
+        result = firm(s, X, conjunction, rows="population")
         np.testing.assert_allclose(result.signed[0], expected, rtol=1e-10, atol=1e-14)
 
 
@@ -142,13 +137,8 @@ def test_what_is_always_or_never_true_has_importance_exactly_zero(rng, n):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_firm_conjunctions_of_a_constant_score_is_exactly_zero(seed):
-    """Constant where the weight is positive, that is."""
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2, (9, 3))
-    score, weights = np.full(9, 0.1), random.random(9)
-    assert not firm_conjunctions(score, X, sample_weight=weights).any()
-    score[0], weights[0] = 3.0, 0.0
-    assert not firm_conjunctions(score, X, sample_weight=weights).any()
+    X = np.random.default_rng(seed).integers(0, 2, (9, 3))
+    assert not firm_conjunctions(np.full(9, 0.1), X).any()
 
 
 # POIMs

@@ -20,9 +20,6 @@ ROOMS = "binary datasets display expansion features measure normal result scores
 ROOMS = {
     *ROOMS.split(),
     "_drawing",
-    "by_class",
-    "comparison",
-    "curves",
     "compendium",
     "estimation",
     "joint",
@@ -34,7 +31,7 @@ FLOORS = [  # each may import those before it
     {"scores", "features"},
     {"estimation"},
     {"joint"},
-    {"curves", "result", "measure", "by_class", "comparison"},  # firm returns a FirmResult
+    {"result", "measure"},  # firm returns a FirmResult
     {"streaming"},
     {"display"},
 ]

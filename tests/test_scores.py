@@ -151,6 +151,9 @@ class Tensor:
     def __init__(self, values):
         self.values, self.dtype, self.shape = values, values.dtype, values.shape
 
+    def __len__(self):
+        return len(self.values)
+
     def detach(self):
         return self
 

@@ -17,10 +17,9 @@ def tally(ledger: list[dict]) -> str:
 
 def strip(ledger: list[dict]) -> str:
     """Return the tally and, for each section of the paper, the signs of its verdicts."""
-    sections = [(name, [*group]) for name, group in groupby(ledger, itemgetter("section"))]
-    signs = [("".join(VERDICTS[c["verdict"]] for c in group)) for _, group in sections]
-    table = _table(tuple(name for name, _ in sections), [tuple(signs)])
-    return f"**{tally(ledger)}** ({KEY}), by section of the paper:\n\n{table}"
+    sections = groupby(ledger, itemgetter("section"))
+    signs = [f"**{name}** " + "".join(map(_sign, group)) for name, group in sections]
+    return f"**{tally(ledger)}** ({KEY}), by section of the paper:\n\n{' · '.join(signs)}"
 
 
 def page(ledger: list[dict], misprints: list[dict]) -> str:
@@ -39,9 +38,9 @@ def page(ledger: list[dict], misprints: list[dict]) -> str:
         ),
         "## Errata",
         _table(
-            ("claim", "as printed", "corrected"),
+            ("claim", "as printed", "corrected", "found"),
             [
-                (_link(claim), claim["expected"], claim["correction"])
+                (_link(claim), claim["expected"], claim["correction"], claim["finding"])
                 for claim in ledger
                 if claim["verdict"] == "corrected"
             ],

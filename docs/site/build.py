@@ -222,6 +222,7 @@ def readme(first: str, last: str) -> str:
 def verdict_map(ledger: list[dict]) -> str:
     """Return the sections as rows of tiles, one for each claim; verdicts.js shows what is in it."""
     figures = figures_of_claims()
+    titles = yaml.safe_load((SITE / "sections.yml").read_text())
     rows = []
     for section, group in groupby(ledger, itemgetter("section")):
         tiles = "".join(
@@ -233,7 +234,8 @@ def verdict_map(ledger: list[dict]) -> str:
             f'<span class="of"> {claim["id"]}, {claim["verdict"]}</span></a>'
             for claim in group
         )
-        rows.append(f'<div class="tiles"><span class="section">{section}</span>{tiles}</div>')
+        name = f'<span class="section">{section} {titles[section]}</span>'
+        rows.append(f'<div class="tiles">{name}{tiles}</div>')
     panel = '<div id="verdict" aria-live="polite">Point at a tile or tap it.</div>'
     return '<div id="verdicts">\n' + "\n".join([*rows, panel]) + "\n</div>"
 
@@ -263,20 +265,15 @@ def errata_table(ledger: list[dict]) -> str:
     corrected = [claim for claim in ledger if claim["verdict"] == "corrected"]
     rows = [(c, c["expected"], c["correction"], c["finding"]) for c in corrected]
     heads = ("claim", "as printed", "corrected", "found")
-    return _table("errata-table", heads, rows)
+    return _table("errata-table", heads, rows, " cards")
 
 
 def misprints_table() -> str:
-    """Return the misprints as Markdown."""
+    """Return the misprints as a table."""
     slips = json.loads((ROOT / "data" / "misprints.json").read_text())
-    names = ("place", "printed", "meant")
-    rows = [[_without_bars(slip[name]) for name in names] for slip in slips]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [names, ["---"] * 3, *rows])
-
-
-def _without_bars(text: str) -> str:
-    """Return the text with the bars of its formulas by name: a bar would end the cell."""
-    return text.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
+    texts = [map(_formulas, (slip["place"], slip["printed"], slip["meant"])) for slip in slips]
+    rows = "\n".join("<tr>" + "".join(f"<td>{t}</td>" for t in row) + "</tr>" for row in texts)
+    return f'<table id="misprints-table" class="table cards"><tbody>\n{rows}\n</tbody></table>'
 
 
 def gallery(names: tuple[str, ...]) -> str:
@@ -301,9 +298,9 @@ def _address(claim: dict) -> str:
     return f"notebooks/{Path(claim['notebook']).stem}.html#{claim['id']}"
 
 
-def _table(id: str, heads: tuple[str, ...], rows: list[tuple]) -> str:
+def _table(id: str, heads: tuple[str, ...], rows: list[tuple], shape: str = "") -> str:
     """Return rows of a claim and texts; each has its section and verdict, for the filter."""
-    lines = [f'<table id="{id}" class="table">', "<thead><tr>"]
+    lines = [f'<table id="{id}" class="table{shape}">', "<thead><tr>"]
     lines += [f"<th>{name}</th>" for name in heads] + ["</tr></thead>", "<tbody>"]
     for claim, *texts in rows:
         link = f"<code>{claim['id']}</code>"

@@ -29,7 +29,8 @@ mathjax3_config = {"options": {"enableMenu": False}}
 autodoc_typehints = "none"  # the docstrings say it
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-napoleon_use_ivar = True  # attributes as a list, not as objects of their own
+napoleon_use_param = False  # names that share a description stand together
+napoleon_custom_sections = [("Attributes", "params_style")]  # a list, not objects of their own
 
 html_theme = "sphinx_book_theme"
 html_context = {"default_mode": "auto"}  # dark or light, as the reader's system is

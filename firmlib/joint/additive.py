@@ -27,6 +27,19 @@ NOTHING = 1e-5  # a sum of curves that leaves less of Var(s) is taken to be all 
 ROWS_PER_KNOT = 20
 
 
+@dataclass(frozen=True, repr=False)
+class Unexplained:
+    """The share of Var(s) that is in no sum of single columns, and its standard error."""
+
+    share: float
+    error: float
+
+    def __repr__(self) -> str:
+        digits = 0 if self.error >= 0.005 or self.share in (0, 1) else 1
+        numbers = f"{100 * self.share:.{digits}f} % ± {100 * self.error:.{digits}f}"
+        return f"{numbers} of the score's variance is in no sum of single columns"
+
+
 def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
     """Return hat functions (n, knots) around at most `most` knots in the rows, two in each row.
 
@@ -56,67 +69,36 @@ def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
     return csr_array((value.ravel(), *at), shape=(len(x), size + 2))
 
 
-def nearest(B: csr_array) -> np.ndarray:
+def bins(column: Column, w: np.ndarray, most: int) -> np.ndarray:
     """Return the number of the knot that is nearest to each row, of those that are so to any."""
+    B = hats(column, w, most)
     value = B.data.reshape(-1, 2)
     return np.unique(B.indices[::2] + (value[:, 1] > value[:, 0]), return_inverse=True)[1]
-
-
-class Curve:
-    """A curve with hat functions B (n, knots), which fits scores with the weights w."""
-
-    def __init__(self, B: csr_array, w: np.ndarray) -> None:
-        self.B = B
-        self.inverse = np.linalg.pinv((B.T @ (B * w[:, None])).toarray(), 1e-9, hermitian=True)
-
-    @property
-    def leverage(self) -> np.ndarray:
-        """How much of its own score each row (of weight 1) gets back."""
-        at, value = self.B.indices.reshape(-1, 2), self.B.data.reshape(-1, 2)
-        A = self.inverse[at[:, :, None], at[:, None]]
-        return np.einsum("na,nab,nb->n", value, A, value)
-
-    def fit(self, we: np.ndarray) -> np.ndarray:
-        """Return the curve that fits e best, in the rows."""
-        return self.B @ (self.inverse @ (self.B.T @ we))
-
-
-@dataclass(frozen=True, repr=False)
-class Unexplained:
-    """The share of Var(s) that is in no sum of single columns, and its standard error."""
-
-    share: float
-    error: float
-
-    def __repr__(self) -> str:
-        digits = 0 if self.error >= 0.005 or self.share in (0, 1) else 1
-        numbers = f"{100 * self.share:.{digits}f} % ± {100 * self.error:.{digits}f}"
-        return f"{numbers} of the score's variance is in no sum of single columns"
 
 
 def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexplained]:
     """Return what the best sum of curves leaves of the scores, as in rows left out; its share."""
     n, r, w = rows.n, rows.r, rows.w
-    total = float(w @ r**2)
+    total = now = float(w @ r**2)
     if not np.ptp(rows.s):
         return np.zeros(n), Unexplained(0.0, 0.0)
     each = n / len(columns)  # rows to fit a curve to
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
-    most = n if rows.population else most
-    curves = [Curve(hats(column, w, most), w) for column in columns]
-    e, last, now = r.copy(), total, total
+    curves = [hats(column, w, n if rows.population else most) for column in columns]
+    curves = [(B, np.linalg.pinv((B.T @ (B * w[:, None])).toarray(), 1e-9, True)) for B in curves]
+    e = r.copy()
     for _ in range(SWEEPS):
-        for curve in curves:
-            e -= curve.fit(w * e)
-        now = float(w @ e**2)
-        if last - now < 1e-3 * now / len(curves) or now < NOTHING * total:
-            break
         last = now
-    if now < NOTHING * total:
-        return np.zeros(n), Unexplained(0.0, 0.0)
-    if not rows.population:  # e^2 / (1 - h) has no bias, in tails with much noise either
-        own = w / w.sum() + w * sum(curve.leverage - 1 / w.sum() for curve in curves)
-        e /= np.sqrt(np.clip(1 - own, 0.1, 1))
+        for B, inverse in curves:
+            e -= B @ (inverse @ (B.T @ (w * e)))
+        now = float(w @ e**2)
+        if now <= NOTHING * total:
+            return np.zeros(n), Unexplained(0.0, 0.0)
+        if last - now < 1e-3 * now / len(curves):
+            break
+    if not rows.population:  # e^2 / (1 - h) has no bias, even in tails with much noise
+        h = sum(B.multiply(B @ inverse).sum(axis=1) - 1 / w.sum() for B, inverse in curves)
+        e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))
     share = min(float(w @ e**2) / total, 1.0)
     influence = w * (e**2 - share * r**2) / total
     folds = np.bincount(rows.fold, influence, rows.G)
@@ -136,10 +118,9 @@ def unexplained(
 ) -> Unexplained:
     """Share of Var(s) that the best sum g_1(x_1) + g_2(x_2) + ... of single columns leaves.
 
-    A ranking of single columns does not show this part: it is in interactions, or in noise if the
-    score is not a function of X, such as labels. If it is large, look at ``Pairs("interaction")``
-    before you drop a column. Curves have at most 100 knots, so a score that oscillates faster than
-    them counts as unexplained, too.
+    A ranking of single columns does not show this part: it is in interactions, in oscillations too
+    fast for 100 knots, or in noise if the score is not a function of X. If it is large, look at
+    ``Pairs("interaction")`` before you drop a column.
 
     Parameters
     ----------

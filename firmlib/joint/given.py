@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
@@ -22,8 +22,8 @@ from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
-from firmlib.joint import cells
-from firmlib.joint.learning import design, unseen
+from firmlib.joint.cells import contrast, nothing
+from firmlib.joint.learning import PARTS, design, fitted
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
@@ -31,16 +31,14 @@ from firmlib.tables.table import Table
 MIN_ROWS, FEW_ROWS = 100, 1000
 ROWS_PER_CELL, MOST_CELLS = 10, 1000
 FEW_LEVELS = 12  # of a column of numbers in cells
-ALONE = 0.9  # share of rows with a level of their own at which a nominal column tells nothing
 STILL_LEARNING = 0.05  # a gain to mention
-BOLD = np.sqrt(2)  # under no effect rows of two folds err together: each is in the other's model
 
 
 @dataclass(frozen=True, eq=False)
 class Learned(Estimate):
     """An estimate from models, with `gain` (m,): the share of V that doubling the rows added."""
 
-    gain: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    gain: np.ndarray
 
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
         """Say which features would have a larger V with more rows."""
@@ -85,22 +83,22 @@ def adds_to(
     estimates, gains, sources, memory, silent = [], [], [], {}, {}
     for feature in progress(found, "features"):
         F = _columns(feature, table, sample, missing)
-        there = np.ones(sample.n, bool)
-        if missing == "drop":
-            there &= np.all([~np.isnan(c.values) for c in [*F, *given]], axis=0)
-        rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
-        if why := "" if sample.population else _silence(f, g):
-            silent.setdefault(why, []).append(repr(feature.name))
-        one, gain = cells.nothing(sample), 0.0
-        if not why and rows.n and np.ptp(rows.s):
-            one = _of_cells(rows, f, g)
-        if one is None:
-            one, gain = _of_models(rows, f, g, memory.setdefault(there.tobytes(), {}))
-        estimates.append(one)
-        gains.append(gain)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
         sources.append(Source("group" if isinstance(feature, Group) else F[0].kind, mark))
+        there = [~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]]
+        there = np.logical_and.reduce(there)
+        rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
+        X, G = design(f, rows.n), design(g, rows.n)
+        if why := "" if rows.population else _silence(X, G):
+            silent.setdefault(why, []).append(repr(feature.name))
+        one, gain = nothing(sample), 0.0
+        if not why and rows.n and np.ptp(rows.s):
+            one = _of_cells(rows, f, g)
+        if one is None:
+            one, gain = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
+        estimates.append(one)
+        gains.append(gain)
     if silent:
         said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
         warnings.warn(f"importance 0 for {said}", stacklevel=3)
@@ -130,83 +128,68 @@ def _taken(rows: Rows, there: np.ndarray) -> Rows:
     return replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
 
 
-def _silence(F: Sequence[Column], known: Sequence[Column]) -> str:
-    """Return why columns cannot add anything, or an empty string."""
-
-    def same(f: Column, g: Column) -> bool:  # up to the unit
-        a, b = (design([c], len(c.values)) for c in (f, g))
-        return a.shape == b.shape and a.size > 0 and min(np.ptp(a - b), np.ptp(a + b)) < 1e-9
-
-    def tells(f: Column) -> bool:
-        count = np.unique(f.values, return_counts=True)[1]
-        alone = f.kind == "nominal" and (count == 1).sum() >= ALONE * len(f.values)
-        return len(count) > 1 and not alone
-
-    if not any(map(tells, F)):
+def _silence(X: np.ndarray, G: np.ndarray) -> str:
+    """Return why the columns X of a design cannot add anything to G, or an empty string."""
+    if not X.shape[1]:
         return "constant, missing, or another level in nearly every row"
-    twins = all(any(same(f, g) for g in known) for f in F)
-    return "the same as a given column" if twins else ""
+    same = [any(min(np.ptp(x - g), np.ptp(x + g)) < 1e-9 for g in G.T) for x in X.T]
+    return "the same as a given column" if all(same) else ""
 
 
 def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estimate | None:
     """Measure in cells; return None if columns have many values or cells few rows."""
-    code = coarse = np.zeros(rows.n, np.intp)
-    few = True
-    for place, column in enumerate([*known, *F]):
-        levels, index = np.unique(column.values, return_inverse=True)
-        few &= column.kind == "nominal" or len(levels) <= FEW_LEVELS
-        code = np.unique(code * len(levels) + index, return_inverse=True)[1]
-        coarse = code if place < len(known) else coarse
-    size = int(code.max()) + 1
-    few &= size <= min(rows.n / ROWS_PER_CELL, MOST_CELLS)
+
+    def code(columns: Sequence[Column]) -> np.ndarray:
+        found = np.zeros(rows.n, np.intp)
+        for c in columns:
+            index = np.unique(c.values, return_inverse=True)[1]
+            found = np.unique(found * (index.max() + 1) + index, return_inverse=True)[1]
+        return found
+
+    columns = [*F, *known]
+    few = all(c.kind == "nominal" or len(np.unique(c.values)) <= FEW_LEVELS for c in columns)
+    few = few and code(columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
     if not few and not rows.population:
         return None
-    above = np.zeros((size, coarse.max() + 1))
-    above[code, coarse] = 1.0
-    return cells.contrast(rows, cells.cell_sums(rows, rows.r, code, size), above)
+    return contrast(rows, rows.r, code(known), code(F), 1)
 
 
 def _of_models(
-    rows: Rows, F: Sequence[Column], known: Sequence[Column], known_left: dict[int, np.ndarray]
+    rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[int, list[np.ndarray]]
 ) -> tuple[Estimate, float]:
-    """Measure by models; return also the gain.
+    """Measure by models of the columns X and G; return also the gain.
 
-    `known_left` keeps what models of the known columns leave, by width. The feature enters as
-    f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d is what the joint model
-    says beyond g (Lundborg et al., 2024, the projected covariance measure). What e_g still falls by
-    when the rows double might be mistaken for an effect, so it counts as error.
+    The feature enters as f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d
+    is what the joint model says beyond g (Lundborg et al., 2024, the projected covariance measure).
+    Without an effect, two rows in different parts count twice, each in the model of the other, so
+    the variance is twice that of independent rows. What e_g^2 clearly falls by when the rows
+    double might be mistaken for an effect, so it counts as error.
+
+    An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
+    growth goes into the error as well. `memory` keeps what models of G leave, by width.
     """
     if rows.n < MIN_ROWS:
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
-    X, G, r = design(F, rows.n), design(known, rows.n), rows.r
     width = X.shape[1] + G.shape[1]
-    if width not in known_left:
-        known_left[width] = unseen(rows, G, r, width)
-    e_g = known_left[width]
+    own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
+    if width not in memory:
+        memory[width] = [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
     if G.shape[1] > 0 and X.shape[1] <= FEW_LEVELS:
-        X = np.column_stack([unseen(rows, G, f - f.mean(), width, False)[0] for f in X.T])
-    e = unseen(rows, np.column_stack([X, G]), r, width)
-    d = e_g[0] - e[0]
-    told = e_g[0] * unseen(rows, G, d - rows.w @ d / rows.w.sum(), width, False)[0]
-    learning = max(rows.w @ (e_g[1] ** 2 - e_g[0] ** 2) / rows.w.sum(), 0.0)
-    effect = Estimate.of_rows(told, rows)
-    error = np.hypot(np.sqrt(effect.J), learning)
-    pvalue = special.ndtr(-effect.V / np.maximum(error, TINY) / BOLD)
-    return _grown(rows, e_g**2 - e**2, pvalue)
-
-
-def _grown(rows: Rows, value: np.ndarray, pvalue: np.ndarray) -> tuple[Estimate, float]:
-    """Return the estimate from what each row adds, with all rows and with half of them; its gain.
-
-    An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
-    growth goes into the error as well.
-    """
-    both = Estimate.of_rows(np.column_stack([value[0], value[0] - value[1]]), rows)
-    (V, growth), (real, grew) = both.V, 2 * np.sqrt(both.J) < both.V
-    clear = real and grew
-    one = Estimate.of_rows(value[0] + clear * (value[0] - value[1]), rows, pvalue=pvalue)
-    J = one.J + clear * growth**2
+        X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
+    m_g = memory[width]
+    m = [fitted(rows, np.column_stack([X, G]), rows.r, width, every) for every in (1, 2)]
+    e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
+    d = m[0] - m_g[0]
+    effect = Estimate.of_rows(e_g[0] * (d - fitted(rows, G, d, width))[own], rows)
+    falls = Estimate.of_rows(e_g[1] ** 2 - e_g[0] ** 2, rows)
+    learning = np.maximum(falls.V - np.sqrt(falls.J), 0)
+    error = np.sqrt(2 * (effect.J + learning**2)) + TINY
+    all_rows, half = e_g**2 - e**2
+    both = Estimate.of_rows(np.column_stack([all_rows, all_rows - half]), rows)
+    (V, growth), grows = both.V, (2 * np.sqrt(both.J) < both.V).all()
+    pvalue = special.ndtr(-effect.V / error)
+    one = Estimate.of_rows(all_rows + grows * (all_rows - half), rows, pvalue=pvalue)
+    J = one.J + grows * growth**2
+    noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
     psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
-    # half of J is there without an effect; comparisons take off rest + 3/4 (extra - rest) = 0
-    noise = np.array([J / 2, -J / 6, J / 2 / np.maximum(one.V, np.sqrt(J) + TINY)])
-    return replace(one, psi=psi, noise=noise), float(np.clip(growth / V, 0, 1)) if real else 0.0
+    return replace(one, psi=psi, noise=noise), float(np.clip(growth / V, 0, 1)) if grows else 0.0

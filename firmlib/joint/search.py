@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
@@ -20,18 +22,15 @@ from firmlib.tables.columns import Column
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["SearchResult", "search"]
 
 _SMALLEST = 200  # rows that are worth splitting
 _LEVELS = 32  # of a category that are looked at, the most frequent ones
-_BATCH = 256  # sets that are grown together
-_POOL = 200  # rules for each that is asked for, from which different ones are chosen
-_SECONDS, _SPEED = 60, 3e9  # how long a search may take, and rules times rows in a second
+_CUTS = 9  # thresholds of a column, at tenths of the rows
+_POOL = 2000  # rules from which different ones are chosen
+_SECONDS, _SPEED, _START = 60, 3e9, 1e-4  # at most; rules times rows in a second; to begin with
 
-Rule = tuple[int, ...]  # its conditions
+Rule = list[int]  # its conditions
 
 
 def search(
@@ -40,8 +39,6 @@ def search(
     *,
     order: int = 2,
     n: int = 10,
-    columns: Sequence[Any] | None = None,
-    cuts: int = 9,
     min_rows: int = 20,
     distinct: float = 0.8,
     sample_weight: ArrayLike | str | None = None,
@@ -54,11 +51,11 @@ def search(
 ) -> SearchResult:
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
-    A condition says that a number lies above or below a quantile, that a category has a level, or
-    that a value is missing. One random half of the rows is searched exhaustively;
-    importances come from the other half, since the best of many rules looks better than it is where
-    it was found. A rule must beat each rule that lacks one of its conditions by its standard error.
-    If this would take more than a minute, an error says how many rules there are.
+    A condition says that a number lies above or below a threshold (tenths of the rows), that a
+    category has a level, or that a value is missing. One random half of the rows is searched
+    exhaustively; importances come from the other half, since the best of many rules looks better
+    than it is where it was found. A search that would take more than a minute raises an error with
+    the number of rules.
 
     Parameters
     ----------
@@ -66,15 +63,12 @@ def search(
         As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
     order, n : int, default 2 and 10
         The largest number of conditions in a rule; how many rules to return, if so many matter.
-    columns : list of columns, default None
-        The columns that conditions use; all by default.
-    cuts : int, default 9
-        Thresholds per column.
     min_rows : int, default 20
         Rows of the searched half in which a rule must hold, and in which it must fail.
     distinct : float, default 0.8
-        Rules whose indicator correlates more than this with that of a better one are left out. Of
-        rules with the same columns and directions, only the one with the best thresholds is kept.
+        Rules whose indicator correlates more than this with that of a better one are left out. So
+        are rules that do not beat each rule without one of their conditions by a standard error,
+        and all but the best rule with the same columns and relations (>, ≤, =, ≠).
     random_state : int, default 0
         For the split.
 
@@ -88,9 +82,8 @@ def search(
     feature
     x0 > 0.481 ∧ x2 ≤ -0.00029        0.34      0.35     0.15
     """
-    for name, value in {"order": order, "n": n, "cuts": cuts}.items():
+    for name, value in {"order": order, "n": n, "min_rows": min_rows}.items():
         check_integer(name, value, 1)
-    check_integer("min_rows", min_rows, 2)
     check_number("distinct", distinct, 0, 1, above=True)
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
@@ -102,39 +95,40 @@ def search(
         )
     if not np.ptp(rows.s):
         raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
-    places = range(table.width) if columns is None else [table.place(j) for j in columns]
-    check_memory("the table of conditions", (2 * max(cuts, 2) * len(places), rows.n), 1)
-    read = ((table.names[j], table.column(j).take(rows.keep)) for j in places)
-    found = [one for name, column in read for one in _conditions(name, column, rows.n, cuts)]
+    check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
+    columns = ((name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names))
+    found = [family for name, column in columns for family in _families(name, column, rows.n)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
-    names, families, holds = map(np.array, zip(*found, strict=True))
+    names, holds = (
+        np.concatenate([some for some, _ in found]),
+        np.vstack([some for _, some in found]),
+    )
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
-    sd = np.sqrt(p @ r**2) or 1.0
-    half = Half(holds[:, seen], r / sd, p, min_rows)
-    rules = half.different(half.best(families, order, _POOL * n), n, distinct)
+    rules = best([some[:, seen] for _, some in found], r, p, order, min_rows)
+    rules = different(rules, holds[:, seen], r, p, n, distinct)
     if not rules:
         raise ValueError(
             f"no rule of up to {order} conditions matters that holds in min_rows={min_rows} rows "
             "of the searched half, and fails in as many; expected fewer min_rows, or more rows"
         )
-    met = np.array([holds[list(rule)].all(axis=0) for rule in rules], dtype=float)
+    met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
         rows.s[~seen],
-        met[:, ~seen].T,
-        feature_names=[" ∧ ".join(names[list(rule)]) for rule in rules],
+        1.0 * met[:, ~seen].T,
+        feature_names=[" ∧ ".join(names[rule]) for rule in rules],
         sample_weight=rows.w[~seen],
         groups=None if rows.unit is None else rows.unit[~seen],
         confidence_level=confidence_level,
     )
     own = {f.name: getattr(result, f.name) for f in fields(result) if f.init}
     own |= {"response": response.method, "target": response.target}
-    searched = sd * np.array([half.importance(rule) for rule in rules])
-    return SearchResult(**own, searched=searched, covered=met @ rows.w / rows.w.sum())
+    own |= {"searched": importance(met[:, seen], r, p), "covered": met @ rows.w / rows.w.sum()}
+    return SearchResult(**own)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -143,13 +137,6 @@ class SearchResult(FirmResult):
 
     `searched` is Q of each rule where it was found, too large as the best of many; `covered` is the
     share of all rows in which it holds.
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> firmlib.search(X[:, 0] > 0, X, order=1, n=1).covered.round(1)
-    array([0.5])
     """
 
     searched: np.ndarray
@@ -162,134 +149,92 @@ class SearchResult(FirmResult):
         return frame
 
 
-def _conditions(
-    name: str, column: Column, n: int, cuts: int
-) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield conditions on a column: a name, a family, and the rows that meet it.
+def _families(name: str, column: Column, n: int) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield conditions on a column with the same relation: names, and who meets each (k, n).
 
-    Thresholds of one direction are a family. A missing value is neither above nor below them.
+    A missing value is neither above nor below a threshold.
     """
     f = column.dense(n)
     missing = np.isnan(f)
     levels, count = np.unique(f[~missing], return_counts=True)
     if missing.any() and len(levels):
-        yield f"{name} missing", f"{name} missing", missing
-        yield f"{name} known", f"{name} known", ~missing
+        yield [f"{name} missing"], missing[None]
+        yield [f"{name} known"], ~missing[None]
     if len(levels) < 2:
         return
     if column.kind == "nominal" or len(levels) == 2:
         some = levels[np.argsort(-count, kind="stable")][:_LEVELS]
-        some = levels[::-1] if len(levels) == 2 else some
-        signs = {"=": np.equal} if len(levels) == 2 else {"=": np.equal, "≠": np.not_equal}
+        signs = {"=": np.equal, "≠": np.not_equal}
     else:
-        share = np.arange(1, cuts + 1) / (cuts + 1)
+        share = np.arange(1, _CUTS + 1) / (_CUTS + 1)
         some = np.unique(np.quantile(f[~missing], share, method="inverted_cdf"))
-        some = levels[:-1] if len(levels) <= cuts + 1 else some[some < levels[-1]]
+        some = levels[:-1] if len(levels) <= _CUTS + 1 else some[some < levels[-1]]
         short = np.array([float(f"{t:.3g}") for t in some])
         exact = column.kind != "number" or len(np.unique(short)) < len(some)
         some, signs = some if exact else short, {">": np.greater, "≤": np.less_equal}
-    for t in some:
-        for sign, compare in signs.items():
-            text = f"{name} {sign} {_text(column, t)}"
-            yield text, f"{name} {sign}" if sign in ">≤" else text, compare(f, t)
-
-
-def _text(column: Column, t: float) -> str:
-    """Return a value of a column in words."""
+    words = map(str, pd.Series(column.shown(some)))  # dates as pandas prints them
     if column.kind == "number":
-        return f"{t:g}" if float(f"{t:g}") == t else repr(float(t))
-    shown = column.shown(np.array([t]))[0]
-    if column.kind in ("date", "duration"):
-        import pandas as pd
-
-        shown = pd.Timestamp(shown) if column.kind == "date" else pd.Timedelta(shown)
-    return str(shown).removesuffix(" 00:00:00")
+        words = (f"{t:g}" if float(f"{t:g}") == t else repr(float(t)) for t in some)
+    words = [word.removesuffix(" 00:00:00") for word in words]
+    for sign, compare in signs.items() if len(levels) > 2 else [("=", np.equal)]:
+        yield [f"{name} {sign} {word}" for word in words], compare(f, some[:, None])
 
 
-@dataclass(frozen=True, eq=False)
-class Half:
-    """The half of the rows that is searched. The importance of a set A of its rows is
+def importance(A: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), of sets A (k, n) of rows.
 
-        Q(A) = |sum_A p r| / sqrt(P (1 - P)),   P = sum_A p   (eq. 10),
-
-    where r = (s - mean) / sd, and p are the weights as shares. `holds` (m, n) are the rows that
-    meet each condition. A rule must hold, and fail, in `min_rows` rows.
+    r are centred scores, and p are weights as shares.
     """
-
-    holds: np.ndarray
-    r: np.ndarray
-    p: np.ndarray
-    min_rows: int
-
-    def importance(self, rule: Rule) -> float:
-        """Return Q of a rule."""
-        A = self.holds[list(rule)].all(axis=0)
-        return float(_Q(self.p @ A, (self.p * self.r) @ A))
-
-    def best(self, families: np.ndarray, order: int, size: int) -> list[Rule]:
-        """Return the best rule of each set of families, the `size` best of them, by falling Q.
-
-        The sums over many sets with each condition added are matrix products, in single precision;
-        the rules found are ranked in double.
-        """
-        m, n = self.holds.shape
-        if (seconds := comb(m, order) * n / _SPEED) > _SECONDS:
-            raise ValueError(
-                f"{comb(m, order):.3g} rules of {order} conditions on {n} rows would take about "
-                f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, with "
-                f"fewer cuts, or up to order={order - 1}"
-            )
-        met, ones, pr = self.holds.T.astype(np.float32), np.ones(n), self.p * self.r
-        kept: dict[tuple[str, ...], tuple[float, Rule]] = {}
-        worst, sets = 0.0, np.zeros((1, 0), int)
-        for depth in range(1, order + 1):
-            grown = []
-            for start in progress(range(0, len(sets), _BATCH), f"rules of {depth} conditions"):
-                some = sets[start : start + _BATCH]
-                masks = self.holds[some].all(axis=1)
-                rows, P, S = ((masks * a.astype(np.float32)) @ met for a in (ones, self.p, pr))
-                later = np.arange(m) > some.max(axis=1, initial=-1)[:, None]
-                enough = later & (rows > self.min_rows - 0.5)
-                Q = np.where(enough & (rows < n - self.min_rows + 0.5), _Q(P, S), 0)
-                for i, j in np.argwhere(worst < Q).tolist():
-                    rule = (*some[i].tolist(), j)
-                    key = tuple(sorted(families[list(rule)]))
-                    kept[key] = max(kept.get(key, (0.0, ())), (float(Q[i, j]), rule))
-                if len(kept) > size:
-                    kept = dict(sorted(kept.items(), key=lambda item: -item[1][0])[:size])
-                    worst = min(kept.values())[0]
-                if depth < order:
-                    which, added = np.nonzero(enough)
-                    grown.append(np.column_stack([some[which], added]))
-            sets = np.concatenate(grown) if grown else sets
-        rules = sorted(rule for _, rule in kept.values())
-        return sorted(rules, key=lambda rule: (-round(self.importance(rule), 9), len(rule)))
-
-    def different(self, rules: Sequence[Rule], n: int, distinct: float) -> list[Rule]:
-        """Return up to n rules that beat their parts, without those that nearly coincide.
-
-        A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
-        standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
-        """
-        kept: list[Rule] = []
-        indicators = np.zeros((0, len(self.r)))
-        for rule in rules:
-            A = self.holds[list(rule)].all(axis=0)
-            P = self.p @ A
-            noise = sum(np.cov(self.r[B], aweights=self.p[B], ddof=0) / B.sum() for B in (A, ~A))
-            parts = combinations(rule, len(rule) - 1) if len(rule) > 1 else ()
-            least = max(map(self.importance, parts), default=0.0) + np.sqrt(P * (1 - P) * noise)
-            z = (A - P) * np.sqrt(self.p / (P * (1 - P)))
-            alike = np.abs(indicators @ z).max(initial=0)
-            if self.importance(rule) > least and alike <= distinct * (1 - 1e-9):
-                kept.append(rule)
-                indicators = np.vstack([indicators, z])
-            if len(kept) == n:
-                break
-        return kept
+    P = A @ p
+    return np.abs(A @ (p * r)) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
 
 
-def _Q(P: np.ndarray, S: np.ndarray) -> np.ndarray:
-    variance = P * (1 - P)
-    some = variance > 1e-12
-    return np.where(some, np.abs(S) / np.sqrt(np.where(some, variance, 1)), 0)
+def best(
+    families: Sequence[np.ndarray], r: np.ndarray, p: np.ndarray, order: int, min_rows: int
+) -> list[Rule]:
+    """Return the best rule of each set of families (k, n) of conditions, by falling Q."""
+    sizes, n, sd = [len(family) for family in families], len(r), r.std() or 1.0
+    rules, sets = comb(sum(sizes), order), comb(len(families), order)
+    if (seconds := rules * n / _SPEED + sets * _START) > _SECONDS:
+        raise ValueError(
+            f"{rules:.3g} rules of {order} conditions on {n} rows would take about "
+            f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, or up to "
+            f"order={order - 1}"
+        )
+    start, found = np.cumsum(sizes) - sizes, []
+    for depth in range(1, order + 1):
+        sets = list(combinations(range(len(families)), depth))
+        for some in progress(sets, f"rules of {depth} conditions"):
+            *before, last = (families[k] for k in some)
+            A = reduce(lambda A, B: (A[:, None] & B).reshape(-1, n), before, np.ones((1, n), bool))
+            rows, P, S = ((A * a) @ last.T for a in (1.0, p, p * r / sd))
+            Q = np.abs(S) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
+            Q *= (rows >= min_rows) & (rows <= n - min_rows)
+            at = start[list(some)] + np.unravel_index(Q.argmax(), [sizes[k] for k in some])
+            found.append((-round(Q.max(), 9), depth, at.tolist()))
+    return [rule for Q, _, rule in sorted(found)[:_POOL] if Q < 0]
+
+
+def different(
+    rules: Sequence[Rule], holds: np.ndarray, r: np.ndarray, p: np.ndarray, n: int, distinct: float
+) -> list[Rule]:
+    """Return up to n rules that beat their parts, without those that nearly coincide.
+
+    A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
+    standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
+    """
+    kept, indicators = [], np.zeros((0, len(r)))
+    for rule in rules:
+        parts = [list(part) for part in combinations(rule, len(rule) - 1)]
+        A, *less = np.array([holds[some].all(axis=0) for some in [rule, *parts]])
+        P = p @ A
+        noise = sum(np.cov(r[B], aweights=p[B], ddof=0) / B.sum() for B in (A, ~A))
+        least = importance(np.array(less), r, p).max() + np.sqrt(P * (1 - P) * noise)
+        z = (A - P) * np.sqrt(p / (P * (1 - P)))
+        alike = np.abs(indicators @ z).max(initial=0)
+        if len(kept) == n:
+            break
+        if importance(A, r, p) > least and alike <= distinct * (1 - 1e-9):
+            kept.append(rule)
+            indicators = np.vstack([indicators, z])
+    return kept

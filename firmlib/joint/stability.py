@@ -15,8 +15,6 @@ from firmlib.tables.table import Table
 
 __all__ = ["stability"]
 
-_FITS = 20
-
 
 def stability(
     estimator: Any,
@@ -31,12 +29,13 @@ def stability(
 ) -> pd.DataFrame:
     """Importances of a model that is fitted again to parts of the rows, on all rows each time.
 
-    The spread of Q_f over the fits comes from the model, the standard error of each from the rows.
+    Returns a frame with a row per feature, the most important first: the mean of Q_f over the fits,
+    and its standard deviation from the "rows", from the "model" (the spread over the fits) and in
+    "total".
 
     Parameters
     ----------
     estimator : scikit-learn estimator
-        Cloned for each fit.
     X, y, features, groups, **options
         As for `firmlib.firm`; y of shape (n,) is what the model learns.
     cv : int or scikit-learn splitter, default None
@@ -45,12 +44,6 @@ def stability(
         By default and with an integer, a unit of `groups` is fitted as a whole or not.
     standardize : bool, default False
         Divide each fit's importances by the standard deviation of its scores.
-
-    Returns
-    -------
-    DataFrame
-        One row per feature, the most important first: the mean of Q_f over the fits, and its
-        standard deviation from "rows", from the "model" and in "total".
 
     Examples
     --------
@@ -81,20 +74,17 @@ def stability(
     if len(y) != table.n:
         raise ValueError(f"y has {len(y)} rows, but X has {table.n}; expected one value per row")
     if groups is not None:
-        codes = table.vector("groups", groups).dense(table.n)
-        unit = np.unique(codes, return_inverse=True)[1]
-    splitter: Any
+        unit = np.unique(table.vector("groups", groups).dense(table.n), return_inverse=True)[1]
     if cv is None:
         splitter = ShuffleSplit if unit is None else GroupShuffleSplit
-        splitter = splitter(_FITS, train_size=0.5, random_state=0)
+        cv = splitter(20, train_size=0.5, random_state=0)
     elif unit is not None and isinstance(cv, Integral):
-        splitter = GroupKFold(int(cv))
-    else:
-        splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    parts, results = list(splitter.split(X, y, unit)), []
+        cv = GroupKFold(int(cv))
+    splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
+    parts, results = [train for train, _ in splitter.split(X, y, unit)], []
     if len(parts) < 2:
         raise ValueError(f"cv={cv!r} makes {len(parts)} fits; expected at least 2")
-    for train, _ in progress(parts, "fits"):
+    for train in progress(parts, "fits"):
         model: Any = clone(estimator)
         model.fit(_safe_indexing(X, train), y[train])
         one = firm(model, X, features, groups=unit, **options)

@@ -86,10 +86,6 @@ CASES = [
     (lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]), "^values must hold only -1, 0"),
     (lambda: binary.firm_uniform_conjunction([1, 2, 3], [[1, 1]]), r"^values has shape \(1"),
     (lambda: binary.firm_empirical([1, 2], (B + 1) / 2), "^X must hold only -1 and 1, got 0"),
-    (
-        lambda: binary.firm_empirical([1, 2], B, sample_weight=[1, 1, -1, 1]),
-        "^sample_weight must not be negative, got -1.0 at row 2",
-    ),
     (lambda: binary.firm_conjunctions([1, 2, 3], [[0], [1], [2]]), "^X must hold only 0 and 2"),
     (lambda: binary.firm_conjunctions([0, 1], np.eye(2, 20_000)), "^the table of conjunctions"),
     (lambda: binary.firm_from_poim([np.nan], 0.5), "^poim must be finite"),
@@ -124,9 +120,3 @@ CASES = [
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1, np.nan, "auto"])
-def test_intensities_from_0_to_1(value):
-    with pytest.raises(ValueError, match=f"^intensity must be .* from 0 to 1, got {value!r}"):
-        normal.shrinkage_covariance(X, intensity=value)
