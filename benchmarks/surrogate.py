@@ -32,8 +32,8 @@ from firmlib.strings import (
     poim,
     top_motifs,
 )
-from firmlib.strings.search import _alike
-from firmlib.strings.words import windows
+from firmlib.strings.alphabet import windows
+from firmlib.strings.search import copies_of
 
 K, CALLS, LARGE = 6, 40_000, 4_000_000
 
@@ -186,7 +186,7 @@ def n_found(words: list[str]) -> int:
     """How many planted motifs are among the words, on either strand, up to two edits."""
     Z = encode(words)
     both = np.concatenate([Z, 3 - Z[:, ::-1]])
-    return sum(bool(_alike(both, z, 2).any()) for z in encode(PLANTED))
+    return sum(bool(copies_of(both, z, 2).any()) for z in encode(PLANTED))
 
 
 def by_deeplift(network, n: int = 5000) -> list[str]:
@@ -208,7 +208,7 @@ def by_deeplift(network, n: int = 5000) -> list[str]:
     Z, first = encode(index_word(order, 8)), []
     while len(Z) and len(first) < 10:
         first.append(Z[0])
-        Z = Z[~(_alike(Z, Z[0], 2) | _alike(3 - Z[:, ::-1], Z[0], 2))]
+        Z = Z[~(copies_of(Z, Z[0], 2) | copies_of(3 - Z[:, ::-1], Z[0], 2))]
     return dna.decode(np.array(first))
 
 

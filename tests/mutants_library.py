@@ -145,7 +145,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("joint/cells.py", "np.abs(x - y)", "x * y"),
         ("joint/additive.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         ("joint/additive.py", "e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))", "e /= 2"),
-        ("joint/search.py", "np.sqrt(np.maximum(P * (1 - P)", "np.square(np.maximum(P * (1 - P)"),
+        ("joint/search.py", "(p * r)) / np.sqrt(", "(p * r)) / np.square("),
         ("joint/search.py", "Q.argmax()", "Q.argmin()"),
     ],
     "strings_kernel": [
@@ -160,22 +160,22 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "strings_weights strings_any": [
         ("strings/weights.py", "np.r_[a, a] / 2", "np.r_[a, -a] / 2"),
-        ("strings/weights.py", "start * m + column, value[row]",
-         "start * m + column, value[start]"),
+        ("strings/weights.py", "start * w.shape[1] + column, self.values[i + row, d - 1]",
+         "start * w.shape[1] + column, self.values[i, d - 1]"),
     ],
     "strings_any": [
         ("strings/alphabet.py", "self.complement[codes[:, ::-1]]", "self.complement[codes]"),
     ],
     "strings_background": [
         ("strings/background.py", 'f"{j} ({alphabet', 'f"{j + 1} ({alphabet'),
-        ("strings/background.py", "joint = self.contexts[:-1, :, None]",
-         "joint = self.contexts[1:, :, None]"),
     ],
     "strings_poim": [
-        ("strings/_sweep.py", "_expect_first(total(right, both)",
+        ("strings/background.py", "joint = self.contexts[:-1, :, None]",
+         "joint = self.contexts[1:, :, None]"),
+        ("strings/poim.py", "_expect_first(total(right, both)",
          "_expect_first(total(left, both)"),
-        ("strings/_sweep.py", "(right[j + 1] + ending[j + 1])", "(right[j + 1] + starting[j + 1])"),
-        ("strings/_sweep.py", "first * (right + both)", "first * (left + both)"),
+        ("strings/poim.py", "(right[j + 1] + ending[j + 1])", "(right[j + 1] + starting[j + 1])"),
+        ("strings/poim.py", "first * (right + both)", "first * (left + both)"),
         ("strings/poim.py", "firm_from_poim(q, p) if", "firm_from_poim(q, 1 - p) if"),
         ("strings/poim.py", "    left -= mean", "    left -= 0.9 * mean"),
         ("strings/poim.py", "np.repeat(inner[j + 1], a)", "np.repeat(inner[j], a)"),

@@ -291,11 +291,6 @@ def test_meme_text_can_be_read_back():
     frequencies = blocks[0].splitlines()[5].split()[1::2]
     np.testing.assert_allclose(np.array(frequencies, float), background.probabilities(1).mean(0),
                                atol=1e-6)  # fmt: skip
-    for name in ("two\nlines", "two\u2028lines", " "):
-        with pytest.raises(ValueError, match="expected one line of text"):
-            to_meme({name: np.eye(4)})
-    with pytest.raises(ValueError, match=r"^motifs\['x'\] must sum to 1"):
-        to_meme({"x": np.ones((2, 4))})
 
 
 def test_pictures_of_other_alphabets():
@@ -304,5 +299,3 @@ def test_pictures_of_other_alphabets():
     assert [label.get_text() for label in ax.get_yticklabels()] == list("ACDEFG")
     assert display.plot_logo(w, "DEF", 1).get_title() == "DEF at 1, uniform background"
     assert len(display.plot_poim(poim(w, 3), alphabet=SIX).get_yticks()) == 54
-    with pytest.raises(ValueError, match=r"^matrix has 4 columns, expected 6, 36 or 216"):
-        display.plot_poim(np.zeros((2, 4)), alphabet=SIX)

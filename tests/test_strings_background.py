@@ -7,9 +7,8 @@ import pytest
 from conftest import random_chain
 
 from firmlib.strings import PositionalWeights, poim, top_motifs
-from firmlib.strings.alphabet import encode
+from firmlib.strings.alphabet import windows
 from firmlib.strings.background import Background
-from firmlib.strings.words import windows
 
 
 def by_hand(background, x):
@@ -54,14 +53,6 @@ def test_a_chain_is_not_taken_for_stationary():
     assert not Background.uniform(3).has_zeros
 
 
-def test_backward_is_bayes():
-    background = random_chain(np.random.default_rng(3), 2, 6)
-    joint = background.probabilities(3).reshape(4, 4, 16)
-    np.testing.assert_allclose(
-        background.backward, joint / joint.sum(axis=1, keepdims=True), rtol=1e-12
-    )
-
-
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_sample_and_fit_are_inverse(order):
     truth = random_chain(np.random.default_rng(5), order, 12)
@@ -88,9 +79,6 @@ def test_fit_counts():
     np.testing.assert_allclose(background.initial, [1.5 / 4, 1.5 / 4, 0.5 / 4, 0.5 / 4])
     np.testing.assert_allclose(background.transition[0, 0], [1.5 / 5, 2.5 / 5, 0.5 / 5, 0.5 / 5])
     np.testing.assert_allclose(background.transition[0, 2], [0.25] * 4)
-
-
-def test_fit_without_pseudo_counts():
     background = Background.fit(["AAC", "CAC"], 1, pseudo_count=0)
     np.testing.assert_allclose(background.transition[0, 0], [1 / 3, 2 / 3, 0, 0])
     np.testing.assert_allclose(background.transition[0, 3], [0.25] * 4)  # never seen
@@ -125,9 +113,3 @@ def test_a_constant_column_is_named_once_where_a_homogeneous_chain_is_fitted():
     known = Background.fit(X, 1, positional=True)
     assert top_motifs(w, 2, 1, known)[0].word.endswith("A")
     np.testing.assert_allclose(poim(w, 1, known)[3], 0, atol=1e-12)
-
-
-def test_words_have_their_first_letter_in_front():
-    np.testing.assert_array_equal(windows(encode(["ACGT"]), 2), [[1, 6, 11]])
-    np.testing.assert_array_equal(windows(encode(["ACGT"]), 0), np.zeros((1, 5)))
-    assert windows(np.full((1, 31), 3), 31)[0, 0] == 4**31 - 1

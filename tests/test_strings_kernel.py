@@ -50,12 +50,6 @@ def test_across_the_borders_of_machine_words(length, degree, common):
     np.testing.assert_allclose(K, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("length", [1, 2])
-def test_shortest_sequences(length):
-    X = ["A" * length, "C" * length]
-    np.testing.assert_array_equal(wds_kernel(X, degree=length), np.eye(2))
-
-
 @pytest.mark.parametrize("common", [0.25, 0.9])
 def test_symmetric_equals_the_full_matrix_across_tiles(common):
     X = random_codes(np.random.default_rng(4), 600, 12, common)
@@ -109,15 +103,6 @@ def test_invariances(case, letters):
     np.testing.assert_array_equal(wds_kernel(seqs[::-1], seqs, **options), K[::-1])
     for same in (np.array(seqs), [s.lower().encode() for s in seqs], encode(seqs)):
         np.testing.assert_array_equal(wds_kernel(same, **options), K)
-
-
-@given(kernels(), st.booleans(), st.lists(st.floats(-9, 9), min_size=9, max_size=9))
-def test_product_without_the_matrix(case, normalize, v):
-    seqs, options = case
-    seqs = seqs * 3
-    K = wds_kernel(seqs, **options, normalize=normalize)
-    product = WDSOperator(seqs, **options, normalize=normalize) @ v
-    np.testing.assert_allclose(product, K @ v, rtol=1e-11, atol=1e-11)
 
 
 @both_weights

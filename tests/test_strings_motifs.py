@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from firmlib.strings import search as module
 from firmlib.strings import weights as weights_module
-from firmlib.strings.alphabet import encode
+from firmlib.strings.alphabet import encode, index_word, windows
 from firmlib.strings.background import Background
 from firmlib.strings.display import plot_importance_along, plot_logo, plot_poim
 from firmlib.strings.motifs import (
@@ -24,7 +24,6 @@ from firmlib.strings.motifs import (
 from firmlib.strings.poim import max_by_length, motif_rank, poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import index_word, windows
 
 BACKGROUNDS = {
     "uniform": lambda rng, L: None,
@@ -60,16 +59,6 @@ def test_motif_importance_is_an_entry_of_the_poim(name):
                 Q = motif_importance(w, Z, background, scale=scale)
                 assert Q.shape == (30, L - k + 1)
                 np.testing.assert_allclose(Q, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_motifs_of_any_length():
-    """A motif as long as the sequence leaves nothing open: Q' is its score less the mean."""
-    rng = np.random.default_rng(2)
-    w = random_weights(rng, 45, 25, 4, n=40)
-    Z = rng.integers(0, 4, (5, 45))
-    mean = motif_importance(w, Z)[:, 0] - w.score(Z)
-    np.testing.assert_allclose(mean, mean[0], rtol=1e-10)
-    assert motif_importance(w, Z[:, :33]).shape == (5, 13)
 
 
 def test_long_motifs_by_the_law_of_total_expectation():

@@ -5,16 +5,14 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import random_chain
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firmlib import firm
 from firmlib.binary import firm_from_poim
 from firmlib.strings import weights as weights_module
+from firmlib.strings.alphabet import windows
 from firmlib.strings.background import Background
 from firmlib.strings.poim import poim
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import windows
 
 
 def random_product(rng, length, zeros=False):
@@ -138,24 +136,3 @@ def test_certain_and_impossible_words_are_not_important():
     np.testing.assert_allclose(poim(w, 1, background), [[0, 0, 0, 0], [0.5, -0.5, 0, 0]])
     firm_scale = poim(w, 1, background, scale="firm")
     np.testing.assert_allclose(firm_scale, [[0, 0, 0, 0], [0.5, -0.5, 0, 0]])
-
-
-# Properties
-
-WORDS = st.dictionaries(
-    st.integers(0, 4).flatmap(
-        lambda i: st.tuples(st.text("ACGT", min_size=1, max_size=6 - i), st.just(i))
-    ),
-    st.floats(-5, 5),
-    min_size=1,
-    max_size=6,
-)
-
-
-@given(w=WORDS, k=st.integers(1, 5))
-def test_the_intercept_does_not_matter_and_order_0_is_a_product(w, k):
-    probs = [0.1, 0.2, 0.3, 0.4]
-    chain, rows = Background.markov([1.0], [probs], 6), Background.product([probs] * 6)
-    Q = poim(PositionalWeights.from_dict(w, 6), k, chain)
-    same = poim(PositionalWeights.from_dict(w, 6, intercept=9), k, rows)
-    np.testing.assert_allclose(Q, same, rtol=1e-12, atol=1e-13)

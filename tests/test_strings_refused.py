@@ -71,13 +71,13 @@ FASTA = {
     "binary": (b"\xff\xfe\x00", "is not a plain or compressed FASTA file"),
 }
 KERNEL = {
-    "degree 0": ({"degree": 0}, r"^degree must be an integer from 1 to 31 .*, got 0"),
-    "degree 32": ({"degree": 32}, r"^degree must be an integer from 1 to 31 .*, got 32"),
-    "degree 9": ({"degree": 9}, r"^degree .* from 1 to 8 for sequences of length 8, got 9"),
-    "degree 2.0": ({"degree": 2.0}, r"^degree must be an integer .*, got 2.0"),
-    "degree True": ({"degree": True}, r"^degree must be an integer .*, got True"),
-    "shift 8": ({"shift": 8}, r"^shift .* from 0 to 7 for sequences of length 8, got 8"),
-    "shift nan": ({"shift": np.nan}, r"^shift must be an integer .*, got nan"),
+    "degree 0": ({"degree": 0}, r"^degree for sequences of length 8 .* from 1 to 8, got 0"),
+    "degree 9": ({"degree": 9}, r"^degree for sequences of length 8 .* from 1 to 8, got 9"),
+    "degree 32": ({"X": ["A" * 40], "degree": 32}, r"^degree .* from 1 to 31, got 32"),
+    "degree 2.0": ({"degree": 2.0}, r"^degree .* must be an integer .*, got 2.0"),
+    "degree True": ({"degree": True}, r"^degree .* must be an integer .*, got True"),
+    "shift 8": ({"shift": 8}, r"^shift for sequences of length 8 .* from 0 to 7, got 8"),
+    "shift nan": ({"shift": np.nan}, r"^shift .* must be an integer .*, got nan"),
     "weights": ({"shift_weights": "pmb"}, r"^shift_weights='pmb' is unknown; .*'rase', 'shogun'"),
     "X": ({"X": ["ACGT", "ACNT"]}, r"^X\[1\] has 'N' at position 2"),
 }
@@ -90,7 +90,7 @@ MODEL = {
     "tol": ({"tol": -1e-3}, r"^tol must be a finite number above 0, got -0.001"),
     "max_iter": ({"max_iter": -2}, r"^max_iter must be a positive integer or -1, got -2"),
     "loss": ({"loss": "log"}, r"^loss='log' is unknown; expected one of \['hinge'"),
-    "degree": ({"degree": 9}, r"^degree .* for sequences of length 8, got 9"),
+    "degree": ({"degree": 9}, r"^degree for sequences of length 8 .*, got 9"),
     "weight": ({"sample_weight": -np.ones(6)}, r"^sample_weight must not be negative"),
 }
 S, U, ROWS = ["ACGTA", "CCGTA"], Background.uniform(5), np.full((4, 4), 0.25)
@@ -135,7 +135,7 @@ CALLS = {
     "kernel": (lambda: wds_kernel(np.zeros((40_000, 2), np.uint8), degree=2), "would take 11.9 Gi"),
     "v": (lambda: WDSOperator(S, degree=2) @ [1.0, np.nan], "^v must be finite"),
     "dual_coef": (lambda: DUAL(S, [1], degree=1), r"^dual_coef has shape \(1,\), expected \(2,\)"),
-    "degree": (lambda: DUAL(S, [1, 1], degree=6), "^degree must be an integer from 1 to 5"),
+    "degree": (lambda: DUAL(S, [1, 1], degree=6), "^degree for .* must be an integer from 1 to 5"),
     "intercept": (lambda: DUAL(S, [1, 1], degree=1, intercept=np.inf), "^intercept must be a fini"),
     "dict empty": (lambda: DICT({}, 5), "^weights is empty"),
     "dict key": (lambda: DICT({"ACG": 1.0}, 5), r"^weights has the key 'ACG', expected \(word, po"),
@@ -151,7 +151,7 @@ CALLS = {
     "poim": (lambda: poim(W, 14), "^the POIM with its tables .* GiB"),
     "scale": (lambda: poim(W, 2, scale="z"), "^scale='z' is unknown; expected one of"),
     "background": (lambda: poim(W, 2, U), "^background has length 5, but the weights' is 40"),
-    "RNA": (lambda: poim(W, 1, Background.uniform(40, alphabet=RNA)), "^background has the Alphab"),
+    "RNA": (lambda: poim(W, 1, Background.uniform(40, alphabet=RNA)), "^background has alphabet"),
     "one motif": (lambda: motif_importance(W, "ACG"), "^motifs='ACG' is a single sequence"),
     "motif": (lambda: motif_importance(W, ["A" * 41]), "^the motifs' length .* 1 to 40, got 41"),
     "pwm": (lambda: motif_importance(W, np.full((1, 2, 4), 0.3)), "^motifs must sum to 1"),

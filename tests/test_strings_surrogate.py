@@ -157,7 +157,7 @@ def test_floating_motifs_are_found_without_positions(floating):
     motifs = top_motifs(surrogate, 6, 10, background)
     words = encode([motif.word for motif in motifs])
     for z in encode(FLOATING):
-        near = [search._alike(words, y, 2).any() for y in (z, 3 - z[::-1])]
+        near = [search.copies_of(words, y, 2).any() for y in (z, 3 - z[::-1])]
         assert any(near), decode([z])
     assert all(motif.position is None for motif in motifs)
     assert "words at any position" in repr(surrogate)

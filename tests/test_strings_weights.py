@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from firmlib.strings import weights as module
-from firmlib.strings.alphabet import decode
+from firmlib.strings.alphabet import decode, word_index
 from firmlib.strings.kernel import wds_kernel
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import word_index
 
 STORAGE = {"tables": 2**25, "half": 500, "pieces": 0}
 

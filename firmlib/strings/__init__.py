@@ -2,48 +2,36 @@
 
 from typing import TYPE_CHECKING, Any
 
-from firmlib.strings.alphabet import DNA, PROTEIN, RNA, Alphabet, decode, encode, one_hot
+from firmlib.strings.alphabet import (
+    DNA,
+    PROTEIN,
+    RNA,
+    Alphabet,
+    decode,
+    encode,
+    index_word,
+    one_hot,
+    read_fasta,
+    word_index,
+)
 from firmlib.strings.background import Background
-from firmlib.strings.formats import read_fasta, to_meme
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.motifs import motif_importance
 from firmlib.strings.poim import max_by_length, motif_rank, poim
-from firmlib.strings.search import Motif, top_motifs
+from firmlib.strings.search import Motif, to_meme, top_motifs
 from firmlib.strings.surrogate import confirm, fit_surrogate
 from firmlib.strings.svm import WDSClassifier
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import index_word, word_index
 
 if TYPE_CHECKING:
     from firmlib.strings.display import plot_logo
 
 __all__ = [
-    "DNA",
-    "PROTEIN",
-    "RNA",
-    "Alphabet",
-    "Background",
-    "Motif",
-    "PositionalWeights",
-    "WDSClassifier",
-    "confirm",
-    "decode",
-    "encode",
-    "fit_surrogate",
-    "index_word",
-    "max_by_length",
-    "motif_importance",
-    "motif_rank",
-    "one_hot",
-    "plot_logo",
-    "poim",
-    "read_fasta",
-    "to_meme",
-    "top_motifs",
-    "wds_diagonal",
-    "wds_kernel",
-    "word_index",
-]
+    "DNA", "PROTEIN", "RNA", "Alphabet", "Background", "Motif", "PositionalWeights",
+    "WDSClassifier", "confirm", "decode", "encode", "fit_surrogate", "index_word",
+    "max_by_length", "motif_importance", "motif_rank", "one_hot", "plot_logo", "poim",
+    "read_fasta", "to_meme", "top_motifs", "wds_diagonal", "wds_kernel", "word_index",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,13 @@
-"""Sequences as numbers: alphabets, letters as codes."""
+"""Sequences as numbers: alphabets, letters as codes, words as column numbers, FASTA files."""
 
+import bz2
+import gzip
+import lzma
+import re
+import zlib
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from firmlib.tables.checks import check_integer, check_option
 
-__all__ = ["DNA", "PROTEIN", "RNA", "Alphabet", "decode", "encode", "one_hot"]
+__all__ = ["DNA", "PROTEIN", "RNA", "Alphabet", "decode", "encode", "index_word", "one_hot"]
+__all__ += ["read_fasta", "word_index"]
 
 _FOREIGN = 255  # the code of characters that are not symbols
 _CURES = {
@@ -17,6 +25,8 @@ _CURES = {
     "U": "for RNA pass alphabet=RNA, or replace U with T",
     "T": "for DNA pass alphabet=DNA, or replace T with U",
 }
+_PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.BZ2File, b"\xfd7zXZ": lzma.LZMAFile}
+_BLOCK = 2**20  # bytes of a file read at once
 
 
 class Alphabet:
@@ -43,8 +53,6 @@ class Alphabet:
         sets: Mapping[str, str] | None = None,
         complement: str | None = None,
     ) -> None:
-        if not isinstance(letters, str):
-            raise ValueError(f"letters must be a str, got {letters!r}")
         check_integer("the number of letters", len(letters), 2, 32)
         stands = {letter: letter for letter in letters} | {wildcard: letters} | dict(sets or {})
         stands = {symbol.upper(): members.upper() for symbol, members in stands.items()}
@@ -110,16 +118,11 @@ def encode(
     unknown: str = "error",
     name: str = "seqs",
 ) -> np.ndarray:
-    """Turn sequences of one length into codes (n, L), uint8; for DNA A, C, G, T = 0..3.
+    """Turn n sequences of one length into codes (n, L), uint8; for DNA A, C, G, T = 0..3.
 
-    Parameters
-    ----------
-    seqs : n str or bytes in a list, array or series; or integer codes (n, L)
-    alphabet : Alphabet, default DNA
-    unknown : {"error", "average"}, default "error"
-        Whether ambiguous symbols, such as N, are refused or kept. In a kernel they match nothing;
-        expected scores are averages over the letters that they stand for.
-    name : str, default "seqs", for messages
+    `seqs` are str or bytes in a list, array or series, or integer codes; messages call them `name`.
+    Ambiguous symbols of the `alphabet`, such as N, are refused unless `unknown` is "average": in a
+    kernel they match nothing, and expected scores are averages over the letters they stand for.
 
     Examples
     --------
@@ -134,7 +137,12 @@ def encode(
         raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
     words: Any = seqs
     if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
-        array = _as_array(name, seqs)
+        try:
+            array = np.asarray(seqs)
+        except ValueError as error:
+            raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
+        if array.size == 0:
+            raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
         if array.dtype.kind in "biufc":
             return _check_codes(name, array, alphabet, unknown)
         if array.ndim != 1:
@@ -166,16 +174,6 @@ def encode(
             "equal lengths: cut them, or fill up with N and pass unknown='average'"
         )
     return codes.reshape(len(words), -1)
-
-
-def _as_array(name: str, seqs: object) -> np.ndarray:
-    try:
-        array = np.asarray(seqs)
-    except ValueError as error:
-        raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
-    if array.size == 0:
-        raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
-    return array
 
 
 def _cure(alphabet: Alphabet, ambiguous: bool, letter: str) -> str:
@@ -210,11 +208,7 @@ def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str)
 
 
 def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error") -> list[str]:
-    """Turn codes (n, L) back into strings, the inverse of `encode`.
-
-    Parameters
-    ----------
-    codes, alphabet, unknown : as in `encode`
+    """Turn codes (n, L) back into strings; `alphabet` and `unknown` as in `encode`.
 
     Examples
     --------
@@ -222,20 +216,15 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     >>> decode([[2, 0, 3, 3, 0, 1, 0]])
     ['GATTACA']
     """
-    check_option("unknown", unknown, ("error", "average"))
-    codes = _check_codes("codes", _as_array("codes", codes), alphabet, unknown)
+    codes = encode(codes, alphabet=alphabet, unknown=unknown, name="codes")
     symbols = np.frombuffer(alphabet.symbols.encode(), dtype=np.uint8)[codes]
     return symbols.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
 
 
 def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
-    """Sequences as zeros and ones (n, L, a), float32; an ambiguous letter is spread evenly.
+    """Sequences of an `alphabet` as (n, L, a) zeros and ones, float32; N is spread evenly.
 
     PyTorch convolutions expect letters before positions, ``one_hot(X).transpose(0, 2, 1)``.
-
-    Parameters
-    ----------
-    X, alphabet : as in `encode`
 
     Examples
     --------
@@ -246,3 +235,111 @@ def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.nda
     """
     rows = alphabet.members / alphabet.members.sum(axis=1, keepdims=True)
     return rows.astype(np.float32)[encode(X, alphabet=alphabet, unknown="average", name="X")]
+
+
+def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
+    """Number words of k letters of the `alphabet` from AA..A = 0 to TT..T = 4**k - 1.
+
+    These are the columns of `poim`. A word has at most 31 letters, or 14 for proteins.
+
+    Examples
+    --------
+    >>> from firmlib.strings import word_index
+    >>> word_index(["AA", "AC", "TT"])
+    array([ 0,  1, 15])
+    """
+    codes = encode(words, alphabet=alphabet, name="words")
+    k = check_integer("the words' length", codes.shape[1], 1, alphabet.max_letters)
+    return windows(codes, k, len(alphabet))[:, 0]
+
+
+def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[str]:
+    """Words of k letters of the `alphabet` that have these numbers: the inverse of `word_index`.
+
+    Examples
+    --------
+    >>> from firmlib.strings import index_word
+    >>> index_word([0, 1, 15], 2)
+    ['AA', 'AC', 'TT']
+    """
+    k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
+    if index.dtype.kind not in "iu" or index.ndim != 1 or index.size == 0:
+        found = f"{index.dtype} of shape {index.shape}"
+        raise ValueError(f"index must be a list of integers, got {found}")
+    last = len(alphabet) ** k - 1
+    if index.min() < 0 or index.max() > last:
+        bad = index[(index < 0) | (index > last)][0]
+        raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {bad}")
+    return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
+
+
+def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
+    """Numbers of the words of d letters at each position, (n, L - d + 1); -1 if one is unknown."""
+    n = codes.shape[1] - d + 1
+    index = np.zeros((len(codes), n), dtype=np.int64)
+    for t in range(d):
+        index *= size
+        index += codes[:, t : t + n]
+    if codes.max(initial=0) >= size:
+        unknown = np.pad(np.cumsum(codes >= size, axis=1), ((0, 0), (1, 0)))
+        index[unknown[:, d:] > unknown[:, :n]] = -1
+    return index
+
+
+def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
+    """Codes (n, d) of the words of d letters with these numbers."""
+    return index[:, None] // size ** np.arange(d)[::-1] % size
+
+
+def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[str], list[str]]:
+    """Read the names and sequences of a FASTA file, plain, gzip, bzip2 or xz.
+
+    Its first bytes show whether it is compressed. Lines that begin with ";" are comments. A text
+    of more than `max_bytes` after decompression is refused before it is read whole.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from firmlib.strings import read_fasta
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "two.fa").write_text(">one\\nGATT\\nACA\\n>two\\nACGTACG\\n")
+    ...     read_fasta(Path(folder, "two.fa"))
+    (['one', 'two'], ['GATTACA', 'ACGTACG'])
+    """
+    names, parts = [], []
+    for number, line in enumerate(re.split("\r\n|\r|\n", _read_text(path, max_bytes)), start=1):
+        line = line.strip(" \t")
+        if line.startswith(">"):
+            names.append(line[1:].strip(" \t"))
+            parts.append([])
+        elif line and not line.startswith(";"):
+            if not names:
+                raise ValueError(
+                    f"{path}: line {number} is {line!r:.30}; expected a header '>name'"
+                )
+            parts[-1].append(line)
+    if not names:
+        raise ValueError(f"{path} is empty; expected FASTA records")
+    seqs = ["".join(lines) for lines in parts]
+    if not all(seqs):
+        i = seqs.index("")
+        raise ValueError(f"{path}: record {i} ({names[i]!r}) is empty; expected a sequence")
+    return names, seqs
+
+
+def _read_text(path: str | PathLike, max_bytes: int) -> str:
+    max_bytes = check_integer("max_bytes", max_bytes, 1)
+    text = bytearray()
+    with Path(path).open("rb") as file:
+        kinds = [kind for magic, kind in _PACKED.items() if file.peek(8).startswith(magic)]
+        stream: Any = kinds[0](file) if kinds else file
+        try:
+            while len(text) <= max_bytes and (block := stream.read(_BLOCK)):
+                text += block
+            if len(text) <= max_bytes:
+                return text.decode("utf-8-sig")
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not a plain or compressed FASTA file: {error}") from error
+    more = f"{path} holds more than max_bytes={max_bytes} bytes of text"
+    raise ValueError(f"{more}; if that is intended, raise max_bytes")

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.words import letters, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.tables import checks
 from firmlib.tables.checks import check_array, check_integer, check_memory
 

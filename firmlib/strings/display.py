@@ -8,12 +8,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from firmlib.strings.alphabet import DNA, Alphabet
+from firmlib.strings.alphabet import DNA, Alphabet, index_word
 from firmlib.strings.background import Background
 from firmlib.strings.motifs import importance_along, letter_contributions
 from firmlib.strings.search import Motif
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import index_word
 from firmlib.tables.checks import check_array
 
 # isort: split
@@ -85,12 +84,8 @@ def plot_logo(
 ) -> Axes:
     """Draw `letter_contributions` as letters: what helps stands above the line, the rest below.
 
-    Parameters
-    ----------
-    weights, motif : PositionalWeights, and a str or `Motif`
-    position : int, optional; by default that of a `Motif`, or the mean over all positions
-    background : Background, optional; uniform by default, as the title says
-    ax : Axes, optional
+    The default `position` is that of a `Motif`, or the mean over all positions; the default
+    `background` is uniform, as the title says.
 
     Examples
     --------
@@ -113,14 +108,6 @@ def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw a table with one column per letter as stacks of letters, one stack per row.
 
     Positive letters stand above the line, negative ones hang below it, the largest outermost.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from firmlib.strings.display import plot_letters
-    >>> heights = pd.DataFrame({"A": [1, 0], "C": 0, "G": 0, "T": [-1, 2]}, index=["-1", "+1"])
-    >>> [label.get_text() for label in plot_letters(heights).get_xticklabels()]
-    ['-1', '+1']
     """
     ax = plt.subplots(figsize=(1 + 0.45 * len(heights), 2.5))[1] if ax is None else ax
     for t, row in enumerate(heights.to_numpy()):

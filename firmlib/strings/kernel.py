@@ -11,7 +11,7 @@ from scipy.linalg import toeplitz
 from sklearn.utils import gen_batches
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.tables.checks import check_memory, check_option, is_integer
+from firmlib.tables.checks import check_integer, check_memory, check_option
 
 __all__ = ["wds_diagonal", "wds_kernel"]
 
@@ -46,10 +46,8 @@ def wds_kernel(
 
     Parameters
     ----------
-    X : n sequences of one length, as strings or codes
-    Y : m sequences of the same length, optional; by default X
-    degree : int from 1 to 31 (14 for proteins), the length D of the longest words
-    shift : int, default 0, the greatest shift S
+    X, Y : n and m sequences of one length, as strings or codes; without Y it is X
+    degree, shift : ints, the length D of the longest words, up to 31 (14 for proteins), and S
     shift_weights : {"rase", "shogun"}, default "rase"
     normalize : bool, default True
         Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
@@ -84,10 +82,8 @@ def wds_kernel(
         for rows, columns in _tiles(*K.shape, symmetric):
             K[columns, rows] = K[rows, columns].T
     if normalize:
-        options: dict[str, Any] = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
-        options |= {"reverse_complement": reverse_complement, "alphabet": alphabet}
-        diagonals = (wds_diagonal(Z, unknown=unknown, **options) for Z in (X, Y))
-        kx, ky = (np.where(k > 0, k, 1) for k in diagonals)
+        kernel = degree, factors, reverse_complement, alphabet
+        kx, ky = (np.where(k > 0, k, 1) for k in (diagonal(X, *kernel), diagonal(Y, *kernel)))
         for row, k in zip(K, kx, strict=True):
             row /= np.sqrt(k * ky)
     return K
@@ -105,9 +101,7 @@ def wds_diagonal(
 ) -> np.ndarray:
     """Return k(x, x) of every sequence, shape (n,), not normalized.
 
-    Parameters
-    ----------
-    X, degree, shift, shift_weights, reverse_complement, alphabet, unknown : as in `wds_kernel`
+    `shift`, `shift_weights`, `reverse_complement`, `alphabet` and `unknown` as in `wds_kernel`.
 
     Examples
     --------
@@ -117,10 +111,16 @@ def wds_diagonal(
     """
     X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
     factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
+    return diagonal(X, degree, factors, reverse_complement, alphabet)
+
+
+def diagonal(
+    X: np.ndarray, degree: int, factors: np.ndarray, both: bool, alphabet: Alphabet
+) -> np.ndarray:
+    """`wds_diagonal` of codes, for the factors of `check_kernel`."""
     k = np.zeros(len(X))
     for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
-        Z = X[rows]
-        for factor, x, y, own in _shifted(Z, Z, degree, factors, reverse_complement, alphabet):
+        for factor, x, y, own in _shifted(X[rows], X[rows], degree, factors, both, alphabet):
             k[rows] += factor * _common_words(x, y, own, degree)
     return k
 
@@ -134,15 +134,9 @@ def check_kernel(
     length: int, degree: int, shift: int, shift_weights: str, alphabet: Alphabet
 ) -> np.ndarray:
     """Return 1, delta_1, ..., delta_S, for parameters of a kernel on sequences of `length`."""
-    for name, value, low, high, why in (
-        ("degree", degree, 1, min(31, alphabet.max_letters), "any sequences"),
-        ("degree", degree, 1, length, f"sequences of length {length}"),
-        ("shift", shift, 0, length - 1, f"sequences of length {length}"),
-    ):
-        if not (is_integer(value) and low <= value <= high):
-            raise ValueError(
-                f"{name} must be an integer from {low} to {high} for {why}, got {value!r}"
-            )
+    where = f"for sequences of length {length}"
+    check_integer(f"degree {where}", degree, 1, min(31, alphabet.max_letters, length))
+    check_integer(f"shift {where}", shift, 0, length - 1)
     check_option("shift_weights", shift_weights, ("rase", "shogun"))
     s = np.arange(1, shift + 1)
     return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
@@ -182,7 +176,7 @@ def _shifted(
     """For each strand and shift its factor, and bits of x[s:] over y[:-s] and of x[:-s] over y[s:].
 
     They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits of x
-    are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters get one
+    are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters have one
     code in x and another in y, so that they agree with nothing.
     """
     size, length = len(alphabet), X.shape[1]
@@ -193,9 +187,8 @@ def _shifted(
         n_planes = last.bit_length()
         A = 2**n_planes - 1 - A
         for s, delta in enumerate(factors):
-            parts = [(A[:, s:], B[:, : length - s]), (A[:, : length - s], B[:, s:])][
-                : 2 if s else 1
-            ]
+            parts = [(A[:, s:], B[:, : length - s])]
+            parts += [(A[:, : length - s], B[:, s:])] if s else []
             x, y = (
                 np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
                 for side in zip(*parts, strict=True)

@@ -1,5 +1,6 @@
 """The weighted degree kernel with shifts as an operator: K·v in linear time, without K."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions, wds_diagonal
-from firmlib.strings.words import letters, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
+from firmlib.strings.kernel import check_kernel, degree_factors, diagonal, mix_positions
 from firmlib.tables.checks import check_array, check_memory
 
 __all__ = ["WDSOperator"]
@@ -27,14 +27,6 @@ class WDSOperator:
     with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
     mixtures from prefixes to words. Long words are numbered only if they occur in X. Both take
     O(n L) steps, the latter for each length. The arguments are those of `wds_kernel`.
-
-    Examples
-    --------
-    >>> from firmlib.strings import wds_kernel
-    >>> from firmlib.strings.matvec import WDSOperator
-    >>> X, v = ["GATTACA", "CATTACA", "TGATTAC"], [1.0, -2.0, 1.0]
-    >>> np.allclose(WDSOperator(X, degree=3) @ v, wds_kernel(X, degree=3) @ v)
-    True
     """
 
     def __init__(
@@ -53,9 +45,7 @@ class WDSOperator:
         factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
         self.shape, self.scale = (len(X), len(X)), np.ones(len(X))
         if normalize:
-            options: dict[str, Any] = {"degree": degree, "shift": shift, "alphabet": alphabet}
-            options |= {"reverse_complement": reverse_complement, "unknown": unknown}
-            k = wds_diagonal(X, shift_weights=shift_weights, **options)
+            k = diagonal(X, degree, factors, reverse_complement, alphabet)
             self.scale = 1 / np.sqrt(np.where(k > 0, k, 1))
         if reverse_complement:
             X = np.concatenate([X, alphabet.reverse_complement(X)])
@@ -65,16 +55,18 @@ class WDSOperator:
         short = max(d for d in range(1, degree + 1) if d == 1 or base**d <= 2 * n)
         entries = [(length - d) * (base ** (d + 1) if d < short else 2 * n) for d in range(degree)]
         check_memory("the table of the words in X", (sum(entries), 2))
-        X, Z = np.minimum(X, size), X
-        self._ends = [windows(X[:, p : p + short], min(short, length - p), base)[:, 0]
+        known = np.minimum(X, size)
+        self._ends = [windows(known[:, p : p + short], min(short, length - p), base)[:, 0]
                       for p in range(length)]  # fmt: skip
         self._tables = [np.empty((2, length - d + 1, base**d)) for d in range(1, short + 1)]
         every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
         self._known = [(word < size).all(axis=1) for word in every] if base > size else []
-        self._long = [
-            _long_words(windows(Z, d, size), self._delta[d - 1])
-            for d in range(short + 1, degree + 1)
-        ]
+        self._long = []
+        for d in range(short + 1, degree + 1):
+            code = windows(X, d, size)
+            place, row = np.nonzero(code.T >= 0)
+            words = common_words(row, place, code[row, place], n, self._delta[d - 1])
+            self._long.append(words)
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
         """K v; not from several threads, because the sums of words are kept in place."""
@@ -82,22 +74,17 @@ class WDSOperator:
         strands = len(self._ends[0]) // len(v)
         v = np.tile(v / strands, strands)
         score = self._short_words(v)
-        for F, delta, above in self._long:
-            g = F.T @ v
-            score += F @ (delta * g + above @ g + above.T @ g)
+        for F, mix in self._long:
+            score += F @ mix(F.T @ v)
         return score[: self.shape[0]] * self.scale
 
     def _short_words(self, v: np.ndarray) -> np.ndarray:
         """Sums down to prefixes, mixed, and up again; each p ends with its longest short word."""
-        base, score, longer = self._base, np.zeros(len(v)), None
+        base, score, longer = self._base, np.zeros(len(v)), np.zeros((0, 0))
         for g, _ in self._tables[::-1]:
-            start = 0
-            if longer is not None:
-                start = len(longer)
-                np.add(longer[:, ::base], longer[:, 1::base], out=g[:start])
-                for letter in range(2, base):
-                    g[:start] += longer[:, letter::base]
-            for p in range(start, len(g)):
+            by_prefix = longer.reshape(-1, g.shape[1], base)
+            np.matmul(by_prefix, np.ones(base), out=g[: len(longer)])
+            for p in range(len(longer), len(g)):
                 g[p] = np.bincount(self._ends[p], v, g.shape[1])
             longer = g
         shorter = np.zeros((len(self._ends) + 1, 1))
@@ -113,22 +100,26 @@ class WDSOperator:
         return score
 
 
-def _long_words(code: np.ndarray, delta: np.ndarray) -> tuple[Any, float, Any]:
-    """Which sequence has which (u, p), delta_0, and delta_s at [(u, p), (u, p + s)], s >= 1."""
-    place, row = np.nonzero(code.T >= 0)
-    order = np.argsort(code[row, place], kind="stable")  # by word, then by position
-    row, place, word = row[order], place[order], code[row, place][order]
+def common_words(
+    row: np.ndarray, place: np.ndarray, word: np.ndarray, n: int, delta: np.ndarray
+) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+    """F[i, (u, p)] = 1 if sequence i of n has the word u at p; how to mix sums of u over shifts.
+
+    `row`, `place` and `word` give i, p and the number of u for each word, in the order of p.
+    """
+    order = np.argsort(word, kind="stable")
+    row, place, word = row[order], place[order], word[order]
     new = (np.diff(word, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 0)
     number, word, place = np.cumsum(new) - 1, word[new], place[new]
-    F = sparse.csr_matrix((np.ones(len(row)), (row, number)), (len(code), len(word)))
+    F = sparse.csr_array((np.ones(len(row)), (row, number)), (n, len(word)))
     pairs: list[tuple] = [(place[:0],) * 3]
-    for k in range(1, len(delta)):
+    for k in range(1, len(delta)):  # the k-th neighbour is at least k positions away
         lag = place[k:] - place[:-k]
         i = np.flatnonzero((word[k:] == word[:-k]) & (lag < len(delta)))
         pairs.append((i, i + k, lag[i]))
     rows, columns, lags = map(np.concatenate, zip(*pairs, strict=True))
-    above = sparse.csr_matrix((delta[lags], (rows, columns)), (len(word), len(word)))
-    return F, float(delta[0]), above
+    above = sparse.csr_array((delta[lags], (rows, columns)), (len(word), len(word)))
+    return F, lambda g: delta[0] * g + above @ g + above.T @ g
 
 
 def solve(
@@ -154,7 +145,7 @@ def solve(
         a[rows] = z = project(z)
         return project((K @ a)[rows] + ridge * z)
 
-    m = np.count_nonzero(rows) if rows.dtype == bool else len(rows)
+    m = len(target[rows])
     system = LinearOperator((m, m), matvec=product, dtype=float)  # type: ignore[call-arg]
     z, _ = cg(system, project(target[rows]), x0=project(start[rows]), **tolerance)
     a[rows] = project(z)

@@ -9,13 +9,18 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
-from firmlib.binary import firm_from_poim
-from firmlib.strings._sweep import expected_score, messages, sweep, sweep_long_words
-from firmlib.strings.alphabet import DNA, Alphabet, encode
+from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
+from firmlib.strings.poim import (
+    ROUNDING,
+    check_weights,
+    exact_poim,
+    expected_score,
+    messages,
+    sweep,
+    sweep_long_words,
+)
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import windows
 from firmlib.tables.checks import check_array, check_integer, check_option
 
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
@@ -40,10 +45,8 @@ def motif_importance(
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
 
-    Parameters
-    ----------
-    motifs : n motifs of one length k, as strings or codes, or n PWMs of shape (n, k, a)
-    weights, background, scale : as in `poim`
+    `motifs` are n strings or rows of codes of one length k, or PWMs of shape (n, k, a);
+    `background` and `scale` as in `poim`.
 
     Examples
     --------
@@ -66,43 +69,45 @@ def exact_importance(
 ) -> np.ndarray:
     """`motif_importance` of checked weights and background, without warnings."""
     check_option("scale", scale, ("poim", "firm"))
+    L, a = weights.length, len(weights.alphabet)
     if np.ndim(np.asarray(motifs)) == 3:
-        pwm = check_array("motifs", motifs, 3, (None, None, len(weights.alphabet)))
-        pwm = check_rows("motifs", pwm)
-        k = check_integer("the motifs' length", pwm.shape[1], 1, weights.length)
-        letter = sliding_window_view(background.probabilities(1), k, axis=0).transpose(0, 2, 1)
-        odds = [np.where(letter > 0, M / np.where(letter > 0, letter, 1), 0) for M in pwm]
-        return np.array([_soft_importance(weights, f, background, scale) for f in odds])
-    Z = encode(motifs, alphabet=weights.alphabet, unknown="average", name="motifs")
-    k = check_integer("the motifs' length", Z.shape[1], 1, weights.length)
-    known = (len(weights.alphabet) > Z).all(axis=1)
-    Q = np.zeros((len(Z), weights.length - k + 1))
-    if known.any():
-        Q[known] = _word_importance(weights, Z[known], background, scale)
-    for i in np.flatnonzero(~known):
-        allowed = weights.alphabet.members[Z[i]].astype(float)
-        f = np.broadcast_to(allowed, (Q.shape[1], *allowed.shape))
-        Q[i] = _soft_importance(weights, f, background, scale)
-    return Q
+        Z = check_rows("motifs", check_array("motifs", motifs, 3, (None, None, a)))
+        k = check_integer("the motifs' length", Z.shape[1], 1, L)
+        p = sliding_window_view(background.probabilities(1), k, axis=0).transpose(0, 2, 1)
+        soft = {i: np.where(p > 0, M / np.where(p > 0, p, 1), 0) for i, M in enumerate(Z)}
+    else:
+        Z = encode(motifs, alphabet=weights.alphabet, unknown="average", name="motifs")
+        k = check_integer("the motifs' length", Z.shape[1], 1, L)
+        allowed = weights.alphabet.members[Z].astype(float)
+        ambiguous = np.flatnonzero(Z.max(axis=1) >= a)
+        soft = {i: np.broadcast_to(allowed[i], (L - k + 1, k, a)) for i in ambiguous}
+    Q, first, second = np.zeros((3, len(Z), L - k + 1))  # and E f, E f^2
+    words = np.array([i for i in range(len(Z)) if i not in soft])
+    if len(words):
+        Q[words] = _word_importance(weights, Z[words], background)
+        first[words] = second[words] = background.motif_probabilities(Z[words])
+    for i, f in soft.items():
+        Q[i], first[i], second[i] = _soft_importance(weights, f, background)
+    if scale == "poim":
+        return np.where(first > 0, Q, 0)
+    variance = second - first**2
+    varies = variance > ROUNDING * second
+    return np.where(varies, Q * first / np.sqrt(np.where(varies, variance, 1)), 0)
 
 
 def _word_importance(
-    weights: PositionalWeights, Z: np.ndarray, background: Background, scale: str
+    weights: PositionalWeights, Z: np.ndarray, background: Background
 ) -> np.ndarray:
-    k = Z.shape[1]
-    if k <= background.order:
-        Q = exact_poim(weights, k, background)
-        Q = Q[:, windows(Z, k, len(weights.alphabet))[:, 0]].T
-    else:
-        Q = (_inside(weights, Z) + _beside(weights, Z, background)).T
-    p = background.motif_probabilities(Z)
-    return firm_from_poim(Q, p) if scale == "firm" else np.where(p > 0, Q, 0)
+    if Z.shape[1] > background.order:
+        return (_inside(weights, Z) + _beside(weights, Z, background)).T
+    Q = exact_poim(weights, Z.shape[1], background)
+    return Q[:, windows(Z, Z.shape[1], len(weights.alphabet))[:, 0]].T
 
 
 def _soft_importance(
-    weights: PositionalWeights, f: np.ndarray, background: Background, scale: str
-) -> np.ndarray:
-    """Q' or Q of the feature prod_t f[j, t, X_{j+t}] at each position j, from E f, E f^2, E f s.
+    weights: PositionalWeights, f: np.ndarray, background: Background
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q', E f and E f^2 of the feature prod_t f[j, t, X_{j+t}] at each position j.
 
     A feature of few words is their weighted sum; else each position has its own tilted chain.
     """
@@ -111,23 +116,17 @@ def _soft_importance(
         Z = np.array(list(product(*map(np.flatnonzero, support))))
         odds = f[:, np.arange(len(support)), Z].prod(axis=-1).T  # (words, positions)
         p = background.motif_probabilities(Z) * odds
-        first, second = p.sum(axis=0), (p * odds).sum(axis=0)
-        Q = (p * _word_importance(weights, Z, background, "poim")).sum(axis=0)
-        Q /= np.where(first > 0, first, 1)
-    else:
-        Q, first, second = np.zeros((3, len(f)))
-        mean = expected_score(weights, background)
-        for j, rows in enumerate(f):
-            initial, transition, log_z = background.tilt(rows, j)
-            if log_z > -np.inf:
-                tilted = Background(initial, transition, weights.alphabet)
-                Q[j] = expected_score(weights, tilted) - mean
-                first[j], second[j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
-    if scale == "poim":
-        return Q
-    variance = second - first**2
-    varies = variance > ROUNDING * second
-    return np.where(varies, Q * first / np.sqrt(np.where(varies, variance, 1)), 0)
+        first, Q = p.sum(axis=0), (p * _word_importance(weights, Z, background)).sum(axis=0)
+        return Q / np.where(first > 0, first, 1), first, (p * odds).sum(axis=0)
+    Q, first, second = np.zeros((3, len(f)))
+    mean = expected_score(weights, background)
+    for j, rows in enumerate(f):
+        initial, transition, log_z = background.tilt(rows, j)
+        if log_z > -np.inf:
+            tilted = Background(initial, transition, weights.alphabet)
+            Q[j] = expected_score(weights, tilted) - mean
+            first[j], second[j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
+    return Q, first, second
 
 
 def _inside(weights: PositionalWeights, Z: np.ndarray) -> np.ndarray:
@@ -183,13 +182,6 @@ def importance_along(
     "distance 2" (means over all strings with so many letters changed), "null mean" and "null sd"
     (over the strings that differ from the motif at every position, or 4096 random ones of them if
     they are more than 2187).
-
-    Examples
-    --------
-    >>> from firmlib.strings.motifs import importance_along
-    >>> importance_along([[0.0, 1.0, 0.0, 0.0]], "C")[["position", "motif", "null mean"]]
-       position  motif  null mean
-    0         0    1.0        0.0
     """
     alphabet = getattr(importance, "alphabet", alphabet)
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
@@ -234,16 +226,6 @@ def letter_contributions(
         h_t(b) = Q'(z with b at t) - sum_a Pr(X_{j+t} = a | the other letters) Q'(z with a at t)
 
     With `motif` z at `position` j, by default the mean over all positions.
-
-    Examples
-    --------
-    >>> from firmlib.strings import PositionalWeights
-    >>> from firmlib.strings.motifs import letter_contributions
-    >>> letter_contributions(PositionalWeights.from_dict({("CG", 0): 4.0}, 3), "CGA", 0)
-         A    C    G    T
-    0 -1.0  3.0 -1.0 -1.0
-    1 -1.0 -1.0  3.0 -1.0
-    2  0.0  0.0  0.0  0.0
     """
     weights, background = check_weights(weights, background)
     z = encode([motif], alphabet=weights.alphabet, name="motif")[0]

@@ -1,21 +1,22 @@
-"""The best motifs of a length, by a search that is exact, without a table of all words."""
+"""The best motifs of a length, by an exact search without a table of all words; MEME files."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import decode
-from firmlib.strings.background import Background
+from firmlib.strings.alphabet import DNA, Alphabet, decode, letters, windows
+from firmlib.strings.background import Background, check_rows
 from firmlib.strings.motifs import changed_letters
 from firmlib.strings.poim import check_weights, exact_poim
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import letters, windows
-from firmlib.tables.checks import check_integer, check_memory
+from firmlib.tables.checks import check_array, check_integer, check_memory
 
-__all__ = ["Motif", "top_motifs"]
+__all__ = ["Motif", "to_meme", "top_motifs"]
 
 _ENTRIES = 2**24  # a table of all words up to this size is sorted; longer words are searched
-_COPIES = (50, 1000)  # words to look at for each motif, as many of them are copies
+_COPIES = 1000  # words to look at for each motif, as many of them are copies
 
 
 class Motif(NamedTuple):
@@ -23,9 +24,6 @@ class Motif(NamedTuple):
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
     b is e times less likely if it costs one k-th of the importance.
-
-    >>> Motif("AC", 3, 0.5, np.eye(4)[:2]).word
-    'AC'
     """
 
     word: str
@@ -67,15 +65,10 @@ def top_motifs(
 
     The best motif comes first; ties, up to rounding, go by position and then by letters. Impossible
     motifs are left out. If a word has one weight at all positions, Q' is the mean over positions.
-
-    Parameters
-    ----------
-    weights, background : as in `poim`
-    length, n : int, the number of letters k, and how many motifs to return
-    merge : bool, default True
-        List a motif once: words that differ from a better one in at most k // 3 letters, changed
-        or moved over the edge, at positions that lead to it in steps below k, are left out. A model
-        of both strands (`reverse_complement`) names a motif on one strand in any case.
+    `background` as in `poim`. With `merge`, a motif is listed once: words that differ from a better
+    one in at most k // 3 letters, changed or moved over the edge, at positions that lead to it in
+    steps below k, are left out. A model of both strands (`reverse_complement`) names a motif on one
+    strand in any case.
 
     Examples
     --------
@@ -89,14 +82,11 @@ def top_motifs(
     k, n = check_integer("length", length, 1, weights.length), check_integer("n", n, 1)
     found = Motifs()
     found.background = background.name
-    Z = position = value = chosen = np.zeros(0, dtype=int)
-    for copies in _COPIES if merge else (1 + weights.reverse_complement,):
-        Z, position, value = _top(weights, k, copies * n, background)
-        chosen = _distinct(weights, Z, position, n, merge)
-        if len(chosen) == n or len(Z) < copies * n:
-            break
-    if not len(chosen):
+    copies = _COPIES if merge else 1 + weights.reverse_complement
+    Z, position, value = _top(weights, k, copies * n, background)
+    if not len(Z):
         return found
+    chosen = _distinct(weights, Z, position, n, merge)
     Z, position, value = Z[chosen], position[chosen], value[chosen]
     pwm = np.eye(len(weights.alphabet))[Z]
     if merge:
@@ -124,7 +114,7 @@ def _distinct(
         chosen.append(left[0])
         copies = np.zeros(len(left), dtype=bool)
         for words, places in strands:
-            alike, place = _alike(words[left], Z[left[0]], k // 3 if merge else 0), places[left]
+            alike, place = copies_of(words[left], Z[left[0]], k // 3 if merge else 0), places[left]
             if weights.positional and alike.any():  # in steps below k, or at the same place
                 steps = np.unique(np.append(place[alike], position[left[0]]))
                 run = np.cumsum(np.diff(steps, prepend=steps[0]) >= (k if merge else 1))
@@ -133,10 +123,10 @@ def _distinct(
             copies |= alike
         copies[0] = True
         left = left[~copies]
-    return np.array(chosen, dtype=int)
+    return np.array(chosen)
 
 
-def _alike(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
+def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
     """Which words are z with at most so many letters changed or moved over the edge."""
     k = len(z)
     alike = (z != Z).sum(axis=1) <= edits
@@ -165,9 +155,10 @@ def _top(
     ahead = rest[-1] if d == k else np.tile(rest[-1], a)
     keep = _best((first + ahead).ravel(), n_kept)
     position, code = np.divmod(keep, a**d)
-    Z, value = letters(code, d, a), first[position, code]
+    Z, value = letters(code, d, a).astype(np.uint8), first[position, code]
     for gain, left in zip(gains, rest[-2::-1], strict=True):
-        Z = np.hstack([np.repeat(Z, a, axis=0), np.tile(np.arange(a), len(Z))[:, None]])
+        last = np.tile(np.arange(a, dtype=np.uint8), len(Z))
+        Z = np.column_stack([np.repeat(Z, a, axis=0), last])
         position, code = np.repeat(position, a), windows(Z[:, -d:], d, a)[:, 0]
         value = np.repeat(value, a) + gain[position, code]
         keep = _best(value + left[position, code % left.shape[1]], n_kept)
@@ -208,3 +199,47 @@ def _best(value: np.ndarray, n: int) -> np.ndarray:
         above, equal = np.flatnonzero(value > smallest), np.flatnonzero(value == smallest)
         keep = np.concatenate([above, equal[: n - len(above)]])
     return keep[value[keep] > -np.inf]
+
+
+def to_meme(
+    motifs: Sequence[tuple] | Mapping[str, ArrayLike],
+    *,
+    background: Background | None = None,
+    alphabet: Alphabet = DNA,
+) -> str:
+    """Write motifs in the minimal MEME format, which FIMO, Tomtom and others read.
+
+    `motifs` are the result of `top_motifs`, or a mapping from names to PWMs of shape (k, a). The
+    `background` gives letter frequencies; the default is uniform over the `alphabet`.
+
+    Examples
+    --------
+    >>> from firmlib.strings import to_meme
+    >>> print(to_meme({"mine": [[0, 0, 1, 0], [0.5, 0, 0, 0.5]]}).partition("MOTIF")[2])
+     mine
+    letter-probability matrix: alength= 4 w= 2
+    0.000000 0.000000 1.000000 0.000000
+    0.500000 0.000000 0.000000 0.500000
+    <BLANKLINE>
+    """
+    background = background or Background.uniform(1, alphabet=alphabet)
+    alphabet, frequency = background.alphabet, background.probabilities(1).mean(axis=0)
+    if not isinstance(motifs, Mapping):
+        motifs = {
+            f"{word}{'' if position is None else f'_at_{position}'} importance={value:.6g}": pwm
+            for word, position, value, pwm in motifs
+        }
+    lines = ["MEME version 4", "", f"ALPHABET= {alphabet.letters}", ""]
+    if alphabet.complement is not None:
+        lines += ["strands: + -", ""]
+    letters = [f"{b} {p:.6f}" for b, p in zip(alphabet.letters, frequency, strict=True)]
+    lines += ["Background letter frequencies", " ".join(letters), ""]
+    for name, matrix in motifs.items():
+        if not name.strip() or len(name.splitlines()) > 1:
+            raise ValueError(f"motifs has the name {name!r}; expected one line of text")
+        pwm = check_array(f"motifs[{name!r}]", matrix, 2, (None, len(alphabet)))
+        pwm = check_rows(f"motifs[{name!r}]", pwm)
+        size = f"alength= {len(alphabet)} w= {len(pwm)}"
+        lines += [f"MOTIF {name}", f"letter-probability matrix: {size}"]
+        lines += [*(" ".join(f"{p:.6f}" for p in row) for row in pwm), ""]
+    return "\n".join(lines)

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 from sklearn.utils import check_random_state, gen_batches
 
-from firmlib.strings.alphabet import Alphabet, one_hot
+from firmlib.strings.alphabet import Alphabet, one_hot, windows
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import wds_diagonal
 from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
-from firmlib.strings.words import letters, windows
 from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option
 
 __all__ = ["confirm", "fit_surrogate"]
@@ -41,12 +41,13 @@ def fit_surrogate(
 ) -> PositionalWeights:
     """Fit weights of words to any model, over a background, by ridge regression.
 
-    Draws n sequences, calls the model for their scores, and fits one weight for each word at each
-    position, s(x) ~ b + sum_i alpha_i k(x_i, x) with the weighted degree kernel, or one weight for
-    each word wherever it stands, s(x) ~ b + sum_y w_y (number of y in x). The penalty is the one
-    that predicts a held-out fifth of the scores best; the final fit uses all sequences. `r2` is the
-    share of the variance explained on that fifth, NaN if all scores there are equal; below 0.5
-    there is a warning. Motifs that count only together are missed: `confirm` those that matter.
+    Draws n sequences, calls the model for their scores, and fits one weight for each word of up to
+    `degree` letters at each position, s(x) ~ b + sum_{y,i} w_{y,i} I(x[i:i+|y|] = y), or one weight
+    for each word of `degree` letters wherever it stands, s(x) ~ b + sum_y w_y (number of y in x).
+    The penalty is the one that predicts a held-out fifth of the scores best; the final fit uses all
+    sequences. `r2` is the share of the variance explained on that fifth, NaN if all scores there
+    are equal; below 0.5 there is a warning. Motifs that count only together are missed: `confirm`
+    those that matter.
 
     Parameters
     ----------
@@ -57,10 +58,9 @@ def fit_surrogate(
     positional : {"auto", True, False}, default "auto"
         True for signals at fixed places, such as splice sites; False for motifs that may stand
         anywhere; "auto" takes what predicts held-out scores better.
-    degree : int, optional, letters in the longest words; by default 4 with positions, 6 without
+    degree : int, optional; by default 4 with positions, 6 without
     reverse_complement : bool, default False, give a word and its reverse complement one weight
     batch_size : int, default 1000, sequences in one call of `score`
-    random_state : int, RandomState or None, default None
 
     Examples
     --------
@@ -77,9 +77,11 @@ def fit_surrogate(
         degree = check_integer("degree", degree, 1, background.length)
     X = background.sample(n, check_random_state(random_state))
     s = evaluate(score, X, background.alphabet, batch_size)
+    kernel = {"reverse_complement": reverse_complement, "alphabet": background.alphabet}
+    kinds = ((True, _fit_positional, 4), (False, _fit_anywhere, 6))
     fits = [
-        fit(X, s, degree, background.alphabet, reverse_complement)
-        for kind, fit in ((True, _fit_positional), (False, _fit_anywhere))
+        fit(X, s, degree=degree or min(default, background.length), **kernel)
+        for kind, fit, default in kinds
         if positional in (kind, "auto")
     ]
     best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2 or 0.0, nan=-np.inf))
@@ -93,54 +95,41 @@ def fit_surrogate(
     return best
 
 
-def _fit_positional(
-    X: np.ndarray, s: np.ndarray, degree: int | None, alphabet: Alphabet, both: bool
-) -> PositionalWeights:
+def _fit_positional(X: np.ndarray, s: np.ndarray, **kernel: Any) -> PositionalWeights:
     """One weight for each word of up to `degree` letters at each position."""
-    options: dict[str, Any] = {"degree": degree or min(4, X.shape[1]), "alphabet": alphabet}
-    size = float(wds_diagonal(X[:1], **options)[0])  # the same for all sequences
-    options["reverse_complement"] = both
-    alpha, r2 = _ridge_path(WDSOperator(X, normalize=False, **options), s, size)
-    fitted = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **options)
+    K = WDSOperator(X, normalize=False, **kernel)
+    one_strand: dict[str, Any] = kernel | {"reverse_complement": False}
+    size = float(wds_diagonal(X[:1], **one_strand)[0])  # the same for all sequences
+    alpha, r2 = _ridge_path(K, s, size)
+    fitted = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **kernel)
     fitted.r2 = r2
     return fitted
 
 
 def _fit_anywhere(
-    X: np.ndarray, s: np.ndarray, degree: int | None, alphabet: Alphabet, both: bool
+    X: np.ndarray, s: np.ndarray, degree: int, reverse_complement: bool, alphabet: Alphabet
 ) -> PositionalWeights:
-    """One weight for each word of `degree` letters, wherever it stands."""
-    d, a = degree or min(6, X.shape[1]), len(alphabet)
-    K = _Counts(X, d, alphabet, both)
-    alpha, r2 = _ridge_path(K, s, float(K.F.multiply(K.F).sum() / len(X)))
-    w = K.weights(alpha)
-    table = np.broadcast_to(w, (X.shape[1] - d + 1, a**d))
-    options: dict[str, Any] = {"alphabet": alphabet, "reverse_complement": both}
-    intercept = float(s.mean() - (K.F @ w).mean())
-    fitted = PositionalWeights(X.shape[1], {d: table}, intercept=intercept, **options)
+    """One weight for each word of `degree` letters wherever it stands: centred counts F."""
+    n, a = len(X), len(alphabet)
+    strands = [X, alphabet.reverse_complement(X)] if reverse_complement else [X]
+    words = np.hstack([windows(Z, degree, a) for Z in strands])
+    row = np.repeat(np.arange(n), words.shape[1])
+    value = np.full(words.size, 1 / len(strands))
+    F = sparse.csr_array((value, (row, words.ravel())), (n, a**degree))
+
+    def kernel(v: np.ndarray) -> np.ndarray:
+        products = F @ (F.T @ (v - v.mean()))
+        return products - products.mean()
+
+    K = LinearOperator((n, n), matvec=kernel, dtype=float)  # type: ignore[call-arg]
+    alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
+    w = F.T @ (alpha - alpha.mean())
+    table = np.broadcast_to(w, (X.shape[1] - degree + 1, a**degree))
+    options: dict[str, Any] = {"alphabet": alphabet, "reverse_complement": reverse_complement}
+    options["intercept"] = float(s.mean() - (F @ w).mean())
+    fitted = PositionalWeights(X.shape[1], {degree: table}, **options)
     fitted.positional, fitted.r2 = False, r2
     return fitted
-
-
-class _Counts:
-    """The kernel of centred word counts as an operator, k(x, x') = sum_y c_y(x) c_y(x')."""
-
-    def __init__(self, X: np.ndarray, d: int, alphabet: Alphabet, both: bool) -> None:
-        a, words = len(alphabet), windows(X, d, len(alphabet))
-        row = np.repeat(np.arange(len(X)), words.shape[1])
-        shape = (len(X), a**d)
-        self.F = sparse.csr_matrix((np.ones(words.size), (row, words.ravel())), shape)
-        if both:
-            every = letters(np.arange(a**d), d, a)
-            other = windows(alphabet.reverse_complement(every), d, a)[:, 0]
-            self.F = sparse.csr_matrix((self.F + self.F[:, other]) / 2)
-
-    def weights(self, alpha: np.ndarray) -> np.ndarray:
-        return self.F.T @ (alpha - alpha.mean())
-
-    def __matmul__(self, v: np.ndarray) -> np.ndarray:
-        product = self.F @ self.weights(v)
-        return product - product.mean()
 
 
 def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:
@@ -211,13 +200,9 @@ def confirm(
     pairs have not met. If no pair differs, it is half the bound by the rule of three, 3 / n times
     the range of all scores. If all scores are equal, the result is NaN, with a warning.
 
-    Parameters
-    ----------
-    motifs : sequence of `Motif`, or of (word, position)
-        Ambiguous letters allowed. With the position None the motif is put at random positions.
-    n : int, pairs for each motif, at least 10; m motifs take (m + 1) n scores
-    surrogate : PositionalWeights, optional, the result of `fit_surrogate` as control variate
-    score, background, batch_size, random_state : as in `fit_surrogate`
+    `motifs` holds `Motif` objects or pairs (word, position), where words may have ambiguous letters
+    and the position None means random positions. m motifs take (m + 1) n scores. `surrogate` is the
+    result of `fit_surrogate`; `batch_size` as there.
 
     Examples
     --------

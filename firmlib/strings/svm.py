@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import root_scalar
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -34,27 +33,22 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
         1/2 alpha'K alpha + C sum_i v_i loss(1 - y_i s(x_i)),  loss(t) = max(0, t) or max(0, t)^2,
 
-    where v_i is 1 unless there are weights of classes or of sequences. It is for motifs near fixed
-    places; for motifs that may stand anywhere, train another model and use `fit_surrogate`. After
-    `fit`, `weights_` holds the model unfolded into `PositionalWeights`, and `kernel_` the arguments
-    of `wds_kernel`; other attributes are those of scikit-learn's `SVC`.
+    where v_i is 1 unless there is a `class_weight`, as in `SVC`, or a sample weight. It is for
+    motifs near fixed places; for motifs that may stand anywhere, train another model and use
+    `fit_surrogate`. After `fit`, `weights_` holds the model unfolded into `PositionalWeights`, and
+    `kernel_` the arguments of `wds_kernel`; other attributes are those of scikit-learn's `SVC`.
 
     Parameters
     ----------
-    degree : int from 1 to 31, default 8
+    degree, C, alphabet : the degree of the kernel, the factor above, and DNA if it is None
     shift, shift_weights, normalize, reverse_complement, unknown : as in `wds_kernel`
-    C : float, default 1.0
     loss : {"hinge", "squared_hinge"}, default "hinge"
         "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
         "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
         `WDSOperator`, in time and memory linear in n.
-    class_weight : dict from class to weight, "balanced" or None, default None
-    alphabet : Alphabet, optional; DNA by default
-    tol : float, default 1e-6
-        The tolerance of `SVC`, or the relative error of alpha for "squared_hinge".
-    max_iter : int, default -1
-        Limit of steps; -1 means no limit for SVC and 100 for Newton's method, which takes about
-        ten. If the limit is reached, there is a `ConvergenceWarning`.
+    tol, max_iter : the tolerance of `SVC`, or the relative error of alpha, and the most steps
+        If the limit is reached, there is a `ConvergenceWarning`; -1 means no limit for `SVC` and
+        100 for Newton's method, which takes about ten.
 
     Examples
     --------
@@ -136,7 +130,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
         self.support_ = rows[alpha != 0]
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
-        self._unfolded: dict[str, PositionalWeights] = {}  # filled when first needed
+        self._unfolded: list[PositionalWeights] = []  # filled when first needed
         return self
 
     def _encode(self, X: ArrayLike) -> np.ndarray:
@@ -150,15 +144,11 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"X has sequences of length {X.shape[1]}, expected {self.n_features_in_} as in fit"
             )
-        score = self.weights_.matches(X)
-        if self.kernel_["normalize"]:
-            k = self._diagonal(X)
+        score, kernel = self.weights_.matches(X), dict(self.kernel_)
+        if kernel.pop("normalize"):
+            k = wds_diagonal(X, **kernel)
             score /= np.sqrt(np.where(k > 0, k, 1))
         return score + self.intercept_
-
-    def _diagonal(self, X: np.ndarray) -> np.ndarray:
-        kernel = {name: value for name, value in self.kernel_.items() if name != "normalize"}
-        return wds_diagonal(X, **kernel)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of every sequence in `X`."""
@@ -176,15 +166,15 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         if not self._unfolded:
             alpha, kernel = self.dual_coef_, dict(self.kernel_)
             if kernel.pop("normalize"):
-                alpha = alpha / np.sqrt(self._diagonal(self.support_vectors_))
+                alpha = alpha / np.sqrt(wds_diagonal(self.support_vectors_, **kernel))
             weights = PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
-            self._unfolded["weights"] = weights
-        return self._unfolded["weights"]
+            self._unfolded.append(weights)
+        return self._unfolded[0]
 
     def __getstate__(self) -> dict:
         """Leave the weights out of copies and pickles: large, and soon computed again."""
         state: dict = super().__getstate__()  # type: ignore[assignment]
-        return state | ({"_unfolded": {}} if "_unfolded" in state else {})
+        return state | ({"_unfolded": []} if "_unfolded" in state else {})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -218,7 +208,7 @@ def _newton(
         da = solve(K, loss > 0, 1 / (2 * C[loss > 0]), y, a, centred=True, rtol=0, atol=atol) - a
         Kda = K @ da
         db = float(np.average((y - Ka - Kda)[loss > 0], weights=C[loss > 0])) - b
-        t = _line_search(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
+        t = _step(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
         if t == 0:  # the conjugate gradients stopped too early for a descent
             precision /= 10
         a, Ka, b = a + t * da, Ka + t * Kda, b + t * db
@@ -230,22 +220,24 @@ def _newton(
     return a, b, max_iter
 
 
-def _line_search(
+def _step(
     y: np.ndarray, C: np.ndarray, f: np.ndarray, df: np.ndarray, linear: float, quadratic: float
 ) -> float:
     """Part t of a step that lowers t linear + t^2 quadratic / 2 + sum C max(0, 1 - y (f + t df))^2.
 
-    1 if that lowers it enough, or as little as rounding does; else the best; 0 if there is none.
+    The first of 1, 1/2, 1/4, ... that lowers it enough, or as little as rounding does; 0 if the
+    step does not lead down.
     """
 
     def loss(t: float) -> np.ndarray:
         return np.maximum(0, 1 - y * (f + t * df))
 
-    def slope(t: float) -> float:
-        return linear + t * quadratic - 2 * float((C * loss(t)) @ (y * df))
+    def change(t: float) -> float:
+        return t * linear + t**2 * quadratic / 2 + np.sum(C * loss(t) ** 2) - before
 
     before = np.sum(C * loss(0) ** 2)
-    change = linear + quadratic / 2 + np.sum(C * loss(1) ** 2) - before
-    if slope(1) <= 0 or change <= _ARMIJO * slope(0) + _ROUNDING * before:
-        return 1.0
-    return root_scalar(slope, bracket=(0, 1), method="brentq").root if slope(0) < 0 else 0.0
+    slope = linear - 2 * float((C * loss(0)) @ (y * df))
+    t = 1.0 if slope < 0 or change(1) <= _ROUNDING * before else 0.0
+    while t and change(t) > _ARMIJO * t * slope + _ROUNDING * before:
+        t /= 2
+    return t

@@ -7,19 +7,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings._sweep import expected_score
-from firmlib.strings.alphabet import DNA, Alphabet, decode, encode
+from firmlib.strings.alphabet import DNA, Alphabet, decode, encode, windows
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions
-from firmlib.strings.words import find, windows
+from firmlib.strings.matvec import common_words
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
 __all__ = ["PositionalWeights"]
 
-DENSE_ENTRIES = 2**25
-"""A table of weights up to this size is stored, if it takes hardly more than its sequences."""
-
-_BATCH = 2**13  # sequences at once
+DENSE_ENTRIES = 2**25  # a table up to this size is stored, if its sequences take as much
+_BATCH = 2**15  # sequences at once
 _FILLINGS = 4**6  # sequences that one with unknown letters stands for, to go through them all
 
 
@@ -32,9 +29,8 @@ class PositionalWeights:
     share of the variance of held-out scores that it explains.
 
     For words of up to `split` letters, w is in `tables`, ``{d: array of shape (L - d + 1, a**d)}``.
-    Only a tiny part of all longer words has a weight: words of d letters in sequence i of
-    `sequences` (n, L) have the weight values[i, d - 1], and smear[s] times as much s positions
-    before and after.
+    Few of all longer words have a weight: those of d letters in sequence i of `sequences` (n, L)
+    have the weight values[i, d - 1], and smear[s] times as much s positions before and after.
 
     Examples
     --------
@@ -99,14 +95,13 @@ class PositionalWeights:
         X, a, length = X[a != 0], a[a != 0], X.shape[1]
         if reverse_complement:
             X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
-        options: dict[str, Any] = {"smear": smear, "alphabet": alphabet}
-        options["reverse_complement"] = reverse_complement
-        folded = cls(length, {}, X, np.outer(a, degree_factors(degree)), **options)
-        words = X.size * (2 * shift + 1)  # to go through one by one
-        entries = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
-        most = min(DENSE_ENTRIES, words if entries[-1] > 4 * words else entries[-1])
-        tables = {d: folded.columns(d) for d, n in enumerate(entries, 1) if n <= most}
-        return cls(length, tables, X, folded.values, intercept=intercept, **options)
+        w = cls(length, {}, X, np.outer(a, degree_factors(degree)), smear=smear, alphabet=alphabet)
+        w.intercept, w.reverse_complement = check_number("intercept", intercept), reverse_complement
+        most = min(DENSE_ENTRIES, max(X.size * (2 * shift + 1), 2**20))
+        sizes = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
+        w.split = sum(size <= most for size in sizes)
+        w.tables = {d: w.columns(d) for d in range(1, w.split + 1)}
+        return w
 
     @classmethod
     def from_dict(
@@ -137,17 +132,15 @@ class PositionalWeights:
 
     @classmethod
     def from_tables(
-        cls, tables: Mapping[int, ArrayLike], *, intercept: float = 0.0, alphabet: Alphabet = DNA
+        cls, tables: Mapping[int, Any], *, intercept: float = 0.0, alphabet: Alphabet = DNA
     ) -> Self:
         """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them."""
         a, most = len(alphabet), _longest_table(alphabet)
         if not tables:
             raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
-        sizes = {k: check_integer("k", k, 1, most) for k in tables}
-        length = min(np.shape(table)[0] + sizes[k] - 1 for k, table in tables.items())
+        length = min(len(w) + check_integer("k", k, 1, most) - 1 for k, w in tables.items())
         checked = {
-            k: check_array(f"tables[{k}]", table, 2, (length - k + 1, a**k))
-            for k, table in tables.items()
+            k: check_array(f"tables[{k}]", w, 2, (length - k + 1, a**k)) for k, w in tables.items()
         }
         return cls(length, checked, intercept=intercept, alphabet=alphabet)
 
@@ -162,36 +155,13 @@ class PositionalWeights:
         if d in self.tables:
             return self.tables[d] if codes is None else self.tables[d][:, codes]
         size = len(self.alphabet)
-        n, m = self.length - d + 1, size**d if codes is None else len(codes)
-        w = np.zeros((n, m))
-        for X, value in self._batches(d):
-            row, start, column = find(windows(X, d, size), codes)
-            np.add.at(w.reshape(-1), start * m + column, value[row])
+        w = np.zeros((self.length - d + 1, size**d if codes is None else len(codes)))
+        if d > self.values.shape[1]:
+            return w
+        for i in range(0, len(self.sequences), _BATCH):
+            row, start, column = find(windows(self.sequences[i : i + _BATCH], d, size), codes)
+            np.add.at(w.reshape(-1), start * w.shape[1] + column, self.values[i + row, d - 1])
         return w if len(self.smear) == 1 else mix_positions(w, self.smear, np.empty_like(w))
-
-    def _batches(self, d: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Some sequences at a time, with the weight of their words of d letters."""
-        value = self.values[:, d - 1] if d <= self.values.shape[1] else np.zeros(len(self.values))
-        rows = np.flatnonzero(value)
-        parts = np.split(rows, range(_BATCH, len(rows), _BATCH))
-        return [(self.sequences[part], value[part]) for part in parts]
-
-    def at(self, d: int, code: np.ndarray) -> np.ndarray:
-        """w_{y,i} for the words `code` (n, L - d + 1) where they stand; -1 stands for no word.
-
-        Long words that are in no sequence become -1 in `code`: no longer word begins with them.
-        """
-        if d in self.tables:
-            return np.where(code < 0, 0, self.tables[d][np.arange(code.shape[1]), code])
-        row, start = np.nonzero(code >= 0)
-        codes, column = np.unique(code[row, start], return_inverse=True)
-        known = np.append(np.sort(windows(self.sequences, d, len(self.alphabet)), axis=None), -2)
-        known = known[np.searchsorted(known[:-1], codes)] == codes
-        code[row, start] = np.where(known, codes, -1)[column]
-        row, start, column = (each[known[column]] for each in (row, start, column))
-        w = np.zeros(code.shape)
-        w[row, start] = self.columns(d, codes[known])[start, (np.cumsum(known) - 1)[column]]
-        return w
 
     def score(
         self,
@@ -216,29 +186,49 @@ class PositionalWeights:
 
     def matches(self, X: np.ndarray) -> np.ndarray:
         """Sum of the weights of the words in each row of `X`; unknown letters match nothing."""
-        s = np.zeros(len(X))
-        for start in range(0, len(X), _BATCH):
-            rows, shorter = slice(start, start + _BATCH), np.zeros(0)
-            for d in range(1, self.degree + 1):
-                code = windows(X[rows], d, len(self.alphabet))
-                if d > self.split + 1:
-                    code[shorter[:, : code.shape[1]] < 0] = -1
-                s[rows] += self.at(d, code).sum(axis=1)
-                shorter = code
+        s = [self._matches(X[i : i + _BATCH]) for i in range(0, len(X), _BATCH)]
+        return np.concatenate(s) if s else np.zeros(0)
+
+    def _matches(self, X: np.ndarray) -> np.ndarray:
+        s, n, size = np.zeros(len(X)), len(self.sequences), len(self.alphabet)
+        for d, table in self.tables.items():
+            code = windows(X, d, size)
+            s += np.where(code < 0, 0, table[np.arange(code.shape[1]), code]).sum(axis=1)
+        if self.degree == self.split:
+            return s
+        Z = np.pad(np.concatenate([self.sequences, X]), ((0, 0), (0, 1)), constant_values=size)
+        code = windows(Z[:, :-1], self.split, size)
+        place, row = np.nonzero(code.T >= 0)
+        word = code[row, place]
+        for d in range(self.split + 1, self.degree + 1):
+            letter = Z[row, place + d - 1]
+            words, number = np.unique(word * size + letter, return_inverse=True)
+            own, others = (np.bincount(number[which], minlength=len(words))
+                           for which in (row < n, row >= n))  # fmt: skip
+            keep = (letter < size) & ((own > 0) & (others > 0))[number]  # so that there are few
+            row, place, word = row[keep], place[keep], words[number[keep]]
+            F, mix = common_words(row, place, word, len(Z), self.smear)
+            s += F[n:] @ mix(F[:n].T @ self.values[:, d - 1])
         return s
+
+
+def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
+
+    None stands for all codes from 0, each its own number.
+    """
+    which = code if codes is None else np.searchsorted(codes, code)
+    where = np.nonzero(code >= 0 if codes is None else np.append(codes, -2)[which] == code)
+    return *where, which[where]
 
 
 def check_background(weights: PositionalWeights, background: Background | None) -> Background:
     """Return the background, uniform for None; raise unless it fits the weights."""
     background = background or Background.uniform(weights.length, alphabet=weights.alphabet)
-    if background.alphabet != weights.alphabet:
-        raise ValueError(
-            f"background has the {background.alphabet}, but the weights' is {weights.alphabet}"
-        )
-    if background.length != weights.length:
-        raise ValueError(
-            f"background has length {background.length}, but the weights' is {weights.length}"
-        )
+    for what in ("alphabet", "length"):
+        own, other = getattr(weights, what), getattr(background, what)
+        if own != other:
+            raise ValueError(f"background has {what} {other}, but the weights' is {own}")
     return background
 
 
@@ -250,9 +240,11 @@ def _longest_table(alphabet: Alphabet) -> int:
 def _expected(weights: PositionalWeights, x: np.ndarray, background: Background) -> float:
     """E[s(X) | the known letters of x] without the intercept, for codes with unknown letters.
 
-    By going through all sequences that x stands for, where they are few; else by the law of X
-    given x, which is a chain again.
+    By going through all sequences that x stands for, if there are few; else by the law of X given
+    x, which is a chain again.
     """
+    from firmlib.strings.poim import expected_score  # which imports this module
+
     allowed = weights.alphabet.members[x]
     if allowed.sum(axis=1).prod(dtype=float) > _FILLINGS:
         return expected_score(weights, background.given(allowed.astype(float)))
