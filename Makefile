@@ -113,7 +113,7 @@ build/explorer.js: docs/site/export.py firmlib/datasets.py $(wildcard firmlib/st
 	@mkdir -p build && $(BIN)/python -m docs.site.export $@
 
 test-browser: site  ## test the site and JupyterLab in Chromium, which must be installed
-	$(BIN)/python -m pytest -q --numprocesses 2 tests/browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses 3 tests/browser
 
 dist: $(READY)  ## build wheel and source distribution, and try the wheel in an empty environment
 	@rm -rf build/dist && mkdir -p build/dist

@@ -22,10 +22,7 @@ FOLDER = Path(__file__).parent
 SCRIPTS = {
     "targets": "Are the targets of speed met?",
     "peers": "How fast is FIRM beside its peers?",
-    "tables": "How fast is FIRM on a table with categories, dates and missing values?",
-    "scaling": "How do time and memory grow?",
-    "streaming": "Does memory stay constant while files are read?",
-    "search": "How fast are very many features measured?",
+    "scaling": "How do time and memory grow with rows and features?",
     "kernel": "How fast is the string kernel?",
     "poim": "How fast are POIMs and motifs?",
 }

@@ -1,7 +1,10 @@
-"""CPU seconds, and the rows of what was measured, for the scripts beside this one."""
+"""CPU seconds, memory, and the rows of what was measured, for the scripts beside this one."""
 
+import re
+import resource
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -49,6 +52,14 @@ def timed(call: Callable, *arguments: Any, **options: Any) -> tuple[Any, float]:
     start = time.process_time()
     result = call(*arguments, **options)
     return result, time.process_time() - start
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process has had; on other systems than Linux, or its parent."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def show(rows: Iterable[Row]) -> list[Row]:

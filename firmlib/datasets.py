@@ -37,18 +37,12 @@ def boolean_table(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
-    Parameters
-    ----------
-    formula : str, default "x1 | (~x1 & ~x2)", the paper's
-        In x1, x2, ..., 0, 1, parentheses and, from the strongest to the weakest, ``~`` (or ¬, !),
-        ``&`` (∧), ``^`` (⊕) and ``|`` (∨), or not, and, or. It is parsed, never run as code.
-    n_variables : int, default 3
-        From 1 to 10, the last changing fastest; the formula need not use all of them.
-    coding : {"01", "+-"}, default "01"
-        False and true as 0 and 1, or as -1 and +1.
+    The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
+    weakest, ``~`` (or ¬, !), ``&`` (∧), ``^`` (⊕) and ``|`` (∨), or not, and, or. It is parsed,
+    never run as code. There are `n_variables`, 1 to 10, of which the last changes fastest; the
+    formula need not use all of them. The `coding` of false and true is 0 and 1 ("01") or -1 and +1
+    ("+-").
 
-    Examples
-    --------
     >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
     >>> y
@@ -254,25 +248,15 @@ def splice(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Splice sites of real genes, among decoys (data/README.md).
 
-    Parameters
-    ----------
-    site : {"acceptor", "donor", "uci"}, default "acceptor"
-        Acceptors (AG) or donors (GT) of Drosophila genes with as many decoys that contain the same
-        two letters, 140 letters; or the UCI splice-junction set of primate genes, 60 letters. The
-        junction of exon and intron is in the middle, just after AG or just before GT.
-    folder : path, optional
-        Where the files are; by default data/ of the repository.
+    The `site` is "acceptor" (AG) or "donor" (GT), from Drosophila genes with as many decoys that
+    contain the same two letters, 140 letters; or "uci", the UCI splice-junction set of primate
+    genes, 60 letters. The junction of exon and intron is in the middle, just after AG or just
+    before GT. `folder` has the files, by default data/ of the repository.
 
-    Returns
-    -------
-    X, y : ndarrays of shapes (n, length) and (n,)
-        A, C, G, T as 0 to 3; -1 for decoys and +1 for sites, or for "uci" "EI" (donor), "IE"
-        (acceptor) and "N" (neither).
-    groups : ndarray of shape (n,)
-        Equal for sequences of one gene, or with a stretch in common: for splits by group.
+    Return X (n, length), with A, C, G, T as 0 to 3; y (n,), -1 for decoys and +1 for sites, or for
+    "uci" "EI" (donor), "IE" (acceptor) and "N" (neither); and groups (n,), which are equal for
+    sequences of one gene or with a stretch in common, for splits by group.
 
-    Examples
-    --------
     >>> from firmlib.datasets import splice
     >>> X, y, groups = splice("donor")
     >>> bool((X[:, 70:72] == [2, 3]).all()), int(y.sum())  # GT in all, half of them true

@@ -44,10 +44,6 @@ def _size(labels: list[str]) -> tuple[float, int]:
     return 0.56 * plt.rcParams["font.size"] / 72 * letters, lines
 
 
-def _new_axes(width: float, height: float) -> Axes:
-    return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
-
-
 def _panels(number: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
     """Return a figure with panels of this size, at most `columns` in a row, and its axes."""
     columns = min(check_integer("columns", columns, 1), number)
@@ -110,7 +106,8 @@ class FirmDisplay:
         if ax is None:
             width, lines = _size([wrapped(name) for name in names])
             height = 1.4 + 0.25 * len(names) * max(0.75 * lines, 1)
-            ax = _new_axes(3.8 + max(width, 1) + 1.6 * ranks, height)
+            width = 3.8 + max(width, 1) + 1.6 * ranks
+            ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
         marks = _draw_bars(ax, result, names)
         ax.set_xlabel(_label_importances(result, len(names), _score_name(result)))
         if ranks:
@@ -223,7 +220,7 @@ class ConditionalScoreDisplay:
         so are the rarest levels of a category.
         """
         own = ax is None
-        ax = ax or _new_axes(4.4, 3.4)
+        ax = ax or plt.subplots(figsize=(4.4, 3.4), layout="constrained")[1]
         self.q_ = drawing.draw_curve(ax, self.curve)
         ax.set_xlabel(self.name + (" (hours)" if self.curve.kind == "duration" else ""))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
@@ -270,9 +267,8 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> pairs = firmlib.features.Pairs("interaction")
-    >>> ax = firmlib.plot_interactions(firmlib.firm(X[:, 0] * X[:, 1], X, pairs))
-    >>> [label.get_text() for label in ax.get_xticklabels()]
+    >>> result = firmlib.firm(X[:, 0] * X[:, 1], X, firmlib.features.Pairs("interaction"))
+    >>> [label.get_text() for label in firmlib.plot_interactions(result).get_xticklabels()]
     ['x1', 'x2']
     """
     import seaborn as sns
@@ -285,7 +281,7 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     if ax is None:
         width, lines = _size(labels)
         side = max(0.2 * lines * len(names), 3) + width
-        ax = _new_axes(side, side + 1)
+        ax = plt.subplots(figsize=(side, side + 1), layout="constrained")[1]
     j, k = np.sort([[names.index(name) for name in pair] for pair in pairs], axis=1).T
     table = np.full((len(names), len(names)), np.nan)
     table[j, k] = result.importances

@@ -266,16 +266,11 @@ def firm_by_class(
 ) -> FirmByClass:
     """`firm` for the score of every class or output, from one pass of predictions.
 
-    Parameters
-    ----------
-    estimator : fitted estimator, callable X -> (n, k), or array of shape (n, k)
-        A classifier, a clusterer, any model with several outputs, or labels. Outputs have the keys
-        0, 1, ..., and a classifier with several outputs has the keys (output, class).
-    X, features, response_method, **options
-        As for `firm`, except for `target`.
+    `estimator` is a classifier, a clusterer, any model with several outputs, a callable
+    X -> (n, k), an array (n, k) or labels. Outputs have the keys 0, 1, ..., and a classifier with
+    several outputs has the keys (output, class). `features`, `response_method` and other options
+    are as for `firm`, except for `target`.
 
-    Examples
-    --------
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)

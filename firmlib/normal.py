@@ -70,19 +70,10 @@ def firm_taylor(
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
     Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
-    the tangent plane. It is exact for linear s and can be very inaccurate otherwise.
+    the tangent plane, with the same `cov` and `directions`. It is exact for linear s and can be
+    very inaccurate otherwise. `gradient` is g (d,), or a callable (1, d) -> (1, d) such as
+    `KernelExpansion.gradient`, which is evaluated at the `mean`, by default zero as in the paper.
 
-    Parameters
-    ----------
-    gradient : array of shape (d,), or callable (1, d) -> (1, d)
-        ds/dx at the mean, or a function such as `KernelExpansion.gradient`.
-    mean : array of shape (d,), optional
-        Where a callable is evaluated; zero by default, as in the paper.
-    cov, directions
-        As for `firm_linear`.
-
-    Examples
-    --------
     >>> from firmlib.normal import firm_taylor
     >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
     array([12.])
@@ -121,18 +112,9 @@ def firm_rbf(
         delta_ij = log(1 + u^2 / (1 + 2u)) / 2
                    + v ((1 + u) l_i l_j - u (l_i^2 + l_j^2) / 2) / ((1 + u) (1 + 2u)).
 
-    Parameters
-    ----------
-    expansion : KernelExpansion
-        With kernel "rbf"; for a fitted SVM, `KernelExpansion.from_estimator(svm)`.
-    mean : array of shape (d,)
-        mu.
-    cov, directions
-        As for `firm_linear`.
-
-    Examples
-    --------
-    A symmetric bump has slope 0 and gradient 0 at its centre:
+    `expansion` has the kernel "rbf"; for a fitted SVM, use `KernelExpansion.from_estimator(svm)`.
+    `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0 and
+    gradient 0 at its centre:
 
     >>> from firmlib.expansion import KernelExpansion
     >>> from firmlib.normal import firm_rbf

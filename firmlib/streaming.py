@@ -177,10 +177,7 @@ confidence_level
 
     def _check_response(self, response: Response) -> None:
         before = self._response
-        if before is not None and (before.method, before.target) != (
-            response.method,
-            response.target,
-        ):
+        if before is not None and before[1:] != response[1:]:
             raise ValueError(
                 f"score is {response.method} of {response.target!r}, expected {before.method} of "
                 f"{before.target!r} as before"
@@ -312,14 +309,13 @@ confidence_level
         for columns, rows in other._waiting:
             after._take(after._joined(columns), rows)
         if other._tally is not None:
-            columns = after._joined([c._replace(values=c.codes) for c in other.shared.columns])
-            kinds = [c._replace(values=np.empty(0)) for c in columns]
-            after.shared = after.shared._replace(columns=kinds)
             if after._tally is None and not after._waiting:
-                after._tally = copy.deepcopy(other._tally)
+                after._tally, after.shared = copy.deepcopy(other._tally), other.shared
             else:
-                codes = [None if c.labels is None else c.values for c in columns]
-                after._settle(other.bins).merge(other._tally, codes)
+                columns = after._joined([c._replace(values=c.codes) for c in other.shared.columns])
+                kinds = [c._replace(values=np.empty(0)) for c in columns]
+                after.shared = after.shared._replace(columns=kinds)
+                after._settle(other.bins).merge(other._tally, [c.values for c in columns])
             after._n, after._has_groups = after._n + other._n, other._has_groups
         after._response = other._response
         self.__dict__ = after.__dict__

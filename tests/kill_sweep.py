@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -56,6 +58,16 @@ def start(command: list[str], folder: Path) -> subprocess.Popen:
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def wait_for(what: str, condition: Callable[[], Any], seconds: float) -> Any:
+    """Wait until a condition holds, and return it; fail after some seconds."""
+    end = time.time() + seconds
+    while not (held := condition()):
+        if time.time() > end:
+            raise TimeoutError(f"{what} took more than {seconds} s")
+        time.sleep(0.2)
+    return held
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

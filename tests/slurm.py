@@ -14,13 +14,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 
 import psutil
 
-from tests.kill_sweep import done, rows, write_tiny
+from tests.kill_sweep import done, rows, wait_for, write_tiny
 from workflow import BUILD, ROOT
 
 POINTS, DEATH = 9, 2  # points, and how many are done when a node dies
@@ -110,16 +109,6 @@ def kill(found: list[psutil.Process]) -> None:
     for process in found:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-
-
-def wait_for(what: str, condition, seconds: float):
-    """Wait until a condition holds, and return it; fail after some seconds."""
-    end = time.time() + seconds
-    while not (held := condition()):
-        if time.time() > end:
-            raise TimeoutError(f"{what} took more than {seconds} s")
-        time.sleep(0.5)
-    return held
 
 
 def start_slurm(folder: Path) -> Path:

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import firmlib
 from firmlib import StreamingFirm, features, firm
@@ -94,18 +93,6 @@ def test_a_result_is_equal_to_itself():
         np.testing.assert_array_equal(table["pvalue"], 1)
 
 
-def test_streams_over_the_same_rows_are_paired():
-    table, one, two = two_scores(np.random.default_rng(1), 2000)
-    streams = [StreamingFirm(), StreamingFirm()]
-    for rows in np.array_split(np.arange(2000), 3):
-        for stream, s in zip(streams, (one, two), strict=True):
-            stream.partial_fit(table[rows], s[rows])
-    found = firmlib.compare(*(stream.result() for stream in streams), paired=True)
-    expected = firmlib.compare(firm(one, table), firm(two, table))
-    np.testing.assert_allclose(found["standard_error"], expected["standard_error"], rtol=0.3)
-    assert len(streams[0].result().ranks()) == 2
-
-
 # Weights
 
 
@@ -127,16 +114,6 @@ def test_whole_numbers_are_survey_weights():
     assert size <= 0.12
 
 
-def test_null_features_stay_null_with_large_whole_weights():
-    def one(rng, n=300):
-        result = firm(
-            rng.normal(size=n), rng.normal(size=(n, 4)), sample_weight=rng.integers(1, 100, n)
-        )
-        return np.mean(result.pvalues < 0.05)
-
-    assert shares(one, 60) <= 0.1
-
-
 # Joint features
 
 
@@ -150,15 +127,6 @@ def test_a_proxy_of_a_wiggly_column_adds_nothing_to_it():
         assert result.pvalues[0] > 0.001
 
 
-def test_an_additive_score_of_dependent_columns_has_no_interaction():
-    a, b, c, noise = np.random.default_rng(0).normal(size=(4, 1000))
-    table = np.column_stack([a, b, c, a * b + 0.2 * noise])
-    result = firm(table[:, 3] + c, table, features.Pairs("interaction"))
-    assert result.importances.max() < 0.15
-    assert result.unexplained.share < 0.05
-    assert 0 <= result.unexplained.error < 0.05
-
-
 def test_the_share_in_no_sum_of_columns():
     table = np.random.default_rng(0).normal(size=(2000, 3))
     found = firmlib.unexplained(table[:, 0] * table[:, 1] + table[:, 2], table)
@@ -166,29 +134,7 @@ def test_the_share_in_no_sum_of_columns():
     assert "unexplained" in repr(firm(S, X))
 
 
-@pytest.mark.parametrize("kind", ["xor", "conjunction"])
-def test_pairs_of_levels_want_levels(kind):
-    with pytest.raises(ValueError, match="two values"):
-        firm(S, X, features.Pairs(kind))
-
-
 # Missing and large values
-
-
-def test_the_slope_without_missing_rows():
-    f = np.where(np.arange(500) % 5 == 0, np.nan, X[:, 0])
-    s = np.where(np.isnan(f), S + 20, S)
-    result = firm(s, f[:, None], method="slope", missing="drop")
-    left = ~np.isnan(f)
-    equal(result, firm(s[left], f[left, None], method="slope"), rtol=0.3)
-    np.testing.assert_allclose(
-        result.importances, firm(s[left], f[left, None], method="slope").importances, rtol=1e-9
-    )
-    for method in ("auto", "slope"):
-        far = firm(np.where(left, S, 1e10), f[:, None], method=method, missing="drop")
-        near = firm(np.where(left, S, 0.0), f[:, None], method=method, missing="drop")
-        np.testing.assert_allclose(far.importances, near.importances, rtol=1e-6)
-        np.testing.assert_allclose(far.standard_error, near.standard_error, rtol=1e-4)
 
 
 @pytest.mark.parametrize("missing", ["level", "drop"])
@@ -204,16 +150,6 @@ def test_a_large_offset_keeps_the_sign(missing, method):
         assert result.signed[0] > 0.5
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.uint64])
-def test_large_integers_are_told_apart(kind):
-    level = rng.integers(0, 2, 500)
-    s = level + 0.1 * rng.normal(size=500)
-    large = pd.DataFrame({"id": level.astype(kind) + kind(2**53)})
-    found, expected = firm(s, large), firm(s, pd.DataFrame({"id": level}))
-    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-9)
-    np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-6)
-
-
 def test_a_list_of_values_is_a_feature():
     start = time.perf_counter()
     found = called(lambda: firm(S, X, {"label": X[:, 0].tolist()}))
@@ -222,101 +158,6 @@ def test_a_list_of_values_is_a_feature():
     else:
         equal(found, firm(S, X, {"label": X[:, 0]}))
     assert time.perf_counter() - start < 5
-
-
-# Streams, files, fits
-
-
-def test_the_index_of_y_is_heeded():
-    frame = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
-    y = 2 * frame["a"] + 0.1 * rng.normal(size=120)
-    shuffled = y.sample(frac=1, random_state=0)
-    expected = firmlib.stability(Ridge(), frame, y, cv=3)
-    found = called(lambda: firmlib.stability(Ridge(), frame, shuffled, cv=3))
-    if isinstance(found, Exception):
-        assert "index" in str(found)
-    else:
-        pd.testing.assert_frame_equal(found, expected)
-    with pytest.raises(ValueError, match="index"):
-        firm(shuffled, frame)
-
-
-def test_streams_of_different_targets_do_not_merge():
-    model = LogisticRegression().fit(X, np.digitize(S, [-1, 1]))
-    one, other = (StreamingFirm(target=k).partial_fit(X, model) for k in (0, 2))
-    before = one.result()
-    with pytest.raises(ValueError, match="target"):
-        one.merge(other)
-    equal(one.result(), before)
-    proba = StreamingFirm(target=0, response_method="predict_proba").partial_fit(X, model)
-    with pytest.raises(ValueError, match=r"response|predict_proba"):
-        one.merge(proba)
-
-
-def test_a_refused_chunk_leaves_the_stream_as_it_was():
-    stream = StreamingFirm().partial_fit(X[:300], S[:300])
-    before = stream.result()
-    wrong = [
-        (X[300:, :2], S[300:]),
-        (X[300:], S[300:-1]),
-        (np.where(X[300:] > 1, np.inf, X[300:]), S[300:]),
-        (X[300:], np.where(S[300:] > 1, np.nan, S[300:])),
-        (X[300:, :2], LinearRegression().fit(X[:, :2], S)),
-    ]
-    for table, score in wrong:
-        assert isinstance(called(lambda t=table, s=score: stream.partial_fit(t, s)), ValueError)
-        after = stream.result()
-        equal(after, before)
-        assert (after.n, after.response, after.target) == (before.n, before.response, before.target)
-    stream.partial_fit(X[300:], S[300:])
-    np.testing.assert_allclose(stream.result().importances, firm(S, X).importances, rtol=1e-9)
-
-
-def test_fit_starts_anew():
-    stream = StreamingFirm().partial_fit(X, S)
-    model = LinearRegression().fit(X, S)
-    again = stream.fit(iter([X[:200], X[200:]]), model).result()
-    assert again.n == 500
-    np.testing.assert_allclose(again.importances, firm(model, X).importances, rtol=1e-9)
-
-
-OPTIONS = [
-    {"features": ["b", "a"]},
-    {"sample_weight": "w"},
-    {"groups": "unit"},
-    {"categorical": ["k"]},
-    {"missing": "drop"},
-    {"n_bins": 5},
-    {"confidence_level": 0.8},
-    {"feature_names": ["one", "two", "three", "four", "five"]},
-    {"method": "slope"},
-    {"given": ["c"], "features": ["a"]},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_file_drops_no_option(tmp_path, options):
-    frame = NAMED.assign(k=np.arange(500) % 3, w=1.0 + np.arange(500) % 7)
-    frame.loc[::9, "a"] = np.nan
-    if options.get("groups") == "unit":
-        frame["unit"] = np.arange(500) // 4
-    path = tmp_path / "table.parquet"
-    frame.to_parquet(path)
-
-    def score(X):
-        return np.nan_to_num(np.asarray(X["a"], float)) - np.asarray(X["b"], float)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = called(lambda: firm(score, path, **options))
-        if isinstance(found, Exception):
-            assert any(name in str(found) for name in options), found
-            return
-        expected = firm(score, frame, **options)
-    assert list(found.feature_names) == list(expected.feature_names)
-    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-6)
-    np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-4, atol=1e-9)
-    np.testing.assert_allclose(found.ci_low, expected.ci_low, rtol=0.1, atol=0.01)
 
 
 def test_positions_are_refused_where_labels_are_numbers():
@@ -405,13 +246,6 @@ def test_what_is_too_large_is_refused_up_front(call, message):
     assert time.perf_counter() - start < 5
 
 
-def test_rules_differ():
-    table = np.random.default_rng(0).normal(size=(1000, 3))
-    found = firmlib.search((table[:, 0] > 0) + 0.2 * table[:, 1], table, n=10)
-    thresholds = [name for name in found.feature_names if name.startswith("x0") and "∧" not in name]
-    assert len(thresholds) <= 4
-
-
 def test_a_feature_by_name():
     result = firm(S, NAMED)
     assert "a" in result
@@ -435,11 +269,8 @@ class Lifelines:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: firm(None, X), "score"),
         (lambda: firm(S, X, given=lambda X: X[:, 0]), "given"),
         (lambda: firm(Lifelines(), X), "predict_partial_hazard|callable|lambda"),
-        (lambda: firm(S[:-1], X), "499"),
-        (lambda: firm(S, X, method="binned"), "method"),
     ],
 )
 def test_messages_have_the_cure(call, message):
@@ -500,12 +331,6 @@ def test_results_pickle(way):
     pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
     if len(result) > 1:
         pd.testing.assert_frame_equal(again.compare(), result.compare())
-
-
-def test_n_bins_are_so_many_bins_of_equal_rank():
-    curve = firmlib.conditional_expected_score(S, X, 0, n_bins=10)
-    np.testing.assert_array_equal(curve.n, 50)
-    np.testing.assert_allclose(curve.q, pd.Series(S).groupby(pd.qcut(X[:, 0], 10)).mean())
 
 
 def test_clusters_that_lie_far_apart_keep_their_bins():

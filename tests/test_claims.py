@@ -114,5 +114,5 @@ def test_bars_do_not_end_a_cell_of_the_errata():
     claim = {"id": "2.3-slope", "section": "2.3", "statement": "", "verdict": "corrected"}
     claim |= {"finding": "", "parts": {}, "measured": {}, "notebook": "n"}
     claim |= {"expected": "a|b $|x|$ and $\\|y\\|$", "correction": "$z$"}
-    row = "| [`2.3-slope`](../n) | a\\|b $\\vert x\\vert $ and $\\Vert y\\Vert $ | $z$ |"
+    row = "| [`2.3-slope`](../n) | a\\|b $\\vert x\\vert $ and $\\Vert y\\Vert $ | $z$ |  |"
     assert row in pages.page([claim], []).splitlines()

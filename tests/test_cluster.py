@@ -87,6 +87,39 @@ def test_every_source_is_the_table(parquet, kind, weight):
         assert counts == Counter(None if pd.isna(c) else c for c in X["carrier"])
 
 
+OPTIONS = [
+    {"features": ["temp", "hour"]},
+    {"sample_weight": "w"},
+    {"groups": "day"},
+    {"categorical": ["hour"]},
+    {"missing": "drop"},
+    {"n_bins": 5},
+    {"confidence_level": 0.8},
+    {"feature_names": ["one", "two", "three", "four", "five"]},
+    {"method": "slope"},
+    {"given": ["hour"], "features": ["temp"]},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_file_drops_no_option(tmp_path, options):
+    """Every option is heeded, or refused by its name."""
+    X.to_parquet(tmp_path / "table.parquet")
+    try:
+        found = firm(model, tmp_path / "table.parquet", **options)
+    except ValueError as error:
+        found = str(error)
+    if isinstance(found, str):
+        assert any(name in found for name in options), found
+        return
+    expected = firm(model, X, **options)
+    assert list(found.feature_names) == list(expected.feature_names)
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-6)
+    np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(found.ci_low, expected.ci_low, rtol=0.1, atol=0.01)
+
+
 @pytest.mark.parametrize("kind", ["path", "dask frame"])
 def test_bins_of_sorted_rows_are_found_from_all_of_them(parquet, kind):
     stream = StreamingFirm(["day"], first_rows=800).fit(source(kind, parquet), model)

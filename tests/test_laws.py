@@ -300,6 +300,14 @@ def test_sparse_is_dense(way, layout):
     same(b, a, V=1e-8)
 
 
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="sparse columns without few levels")
+@pytest.mark.parametrize("filled", [0.2, 1.0])
+def test_sparse_numbers_are_dense_numbers(filled):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3)) * (rng.random((1000, 3)) < filled)
+    same(firm(X[:, 0], sparse.csr_array(X)), firm(X[:, 0], X), V=1e-8)
+
+
 @every_way
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_a_frame_of_any_kind_is_an_array(way, kind):

@@ -5,13 +5,14 @@ import pickle
 import subprocess
 import sys
 from itertools import pairwise
-from random import Random
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from test_laws import same
 
 from firmlib import StreamingFirm, compare, firm
 from firmlib.features import literal, threshold
@@ -28,41 +29,25 @@ F = np.column_stack(
     ]
 )
 S = np.sin(F[:, 0]) - F[:, 1] + 0.3 * F[:, 2] + rng.normal(size=N)
-W = rng.integers(0, 4, N) / 2
 
 
-def assert_same(a, b, rtol=1e-9, errors=None):
-    """All that results hold; errors within a factor if folds of rows differ."""
-    assert (a.feature_names, a.kinds, a.n) == (b.feature_names, b.kinds, b.n)
-    unit = np.nanmax(np.abs(b.variance))
-    np.testing.assert_allclose(a.variance, b.variance, rtol=rtol, atol=rtol * unit)
+def assert_same(a, b, errors=1.0, **options):
+    """Check all that results hold; errors within a factor if folds of rows differ."""
+    same(a, b, errors=errors, **options)
+    assert (a.kinds, a.n, a.response, a.target) == (b.kinds, b.n, b.response, b.target)
     np.testing.assert_allclose(a.missing, b.missing, rtol=1e-9)
     for name in a.curves:
-        mine, other = a.curves[name], b.curves[name]
         for part in ("q", "p", "n"):
-            np.testing.assert_allclose(
-                getattr(mine, part), getattr(other, part), rtol=1e-6, atol=1e-9
-            )
-    clear = b.importances > 3 * b.standard_error
-    if errors:
-        ratio = a.standard_error[clear] / b.standard_error[clear]
-        assert ((1 / errors < ratio) & (ratio < errors)).all()
-        return
-    for name in ("standard_error", "pvalues", "ci_high"):
-        np.testing.assert_allclose(
-            getattr(a, name)[clear], getattr(b, name)[clear], rtol=1e-6, atol=1e-300
-        )
+            mine, other = (getattr(result.curves[name], part) for result in (a, b))
+            np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-9)
 
 
-def parted(parts, weights=None, s=S, **options):
-    """A stream over some chunks, or over rows between cuts."""
+def parted(parts, s=S, **options):
+    """Return a stream over some chunks, or over rows between cuts."""
     stream = StreamingFirm(**options)
-    for rows in (
-        np.split(np.arange(N), parts) if np.ndim(parts) else np.array_split(np.arange(N), parts)
-    ):
-        stream.partial_fit(
-            F[rows], s[rows], sample_weight=None if weights is None else weights[rows]
-        )
+    split = np.split if np.ndim(parts) else np.array_split
+    for rows in split(np.arange(N), parts):
+        stream.partial_fit(F[rows], s[rows])
     return stream
 
 
@@ -82,36 +67,13 @@ BINS = StreamingFirm().partial_fit(F, S).bins
 # Chunks and merges
 
 
-@pytest.mark.parametrize("weights", [None, W], ids=["rows", "weights"])
 @pytest.mark.parametrize("options", [{}, {"method": "slope", "missing": "drop"}, {"n_bins": 7}])
-def test_bins_of_the_first_rows_serve_for_all(weights, options):
-    batch = firm(S, F, sample_weight=weights, **options)
-    assert_same(parted(17, weights, **options).result(), batch)  # curves of slopes, too
-    later = parted(17, weights, first_rows=1000, **options).result()
+def test_bins_of_the_first_rows_serve_for_all(options):
+    batch = firm(S, F, **options)
+    assert_same(parted(17, **options).result(), batch)  # curves of slopes, too
+    later = parted(17, first_rows=1000, **options).result()
     gap = np.abs(later.importances - batch.importances)[:3]
     assert (gap < batch.standard_error[:3] + 1e-9).all()
-
-
-@given(
-    cuts=st.lists(st.integers(0, N), max_size=8),
-    random=st.randoms(use_true_random=False),
-    weighted=st.booleans(),
-    offset=st.sampled_from([0.0, 1e6, -3e7]),
-)
-@example(cuts=[0, 1, 2, N - 1, N], random=Random(0), weighted=True, offset=1e6)
-@settings(max_examples=15)
-def test_any_chunks_merged_in_any_tree_are_one_pass(cuts, random, weighted, offset):
-    weights = W if weighted else np.ones(N)
-    parts = [
-        StreamingFirm(bins=BINS).partial_fit(F[a:b], offset + S[a:b], sample_weight=weights[a:b])
-        for a, b in pairwise([0, *sorted(cuts), N])
-    ]
-    whole = StreamingFirm(bins=BINS).partial_fit(F, offset + S, sample_weight=weights)
-    assert_same(tree(parts, random).result(), whole.result(), errors=1.6, rtol=1e-7)
-    fewer = StreamingFirm(bins=BINS)
-    for a, b in pairwise([0, *sorted(cuts), N]):
-        fewer.partial_fit(F[a:b], offset + S[a:b], sample_weight=weights[a:b])
-    assert_same(fewer.result(), whole.result(), rtol=1e-7, errors=1.05)
 
 
 @given(st.randoms(use_true_random=False), st.integers(2, 300))
@@ -161,8 +123,9 @@ def test_an_outlier_that_comes_first_costs_no_digits():
     assert_same(
         parted([1, 50], s=scores, bins=BINS).result(),
         StreamingFirm(bins=BINS).partial_fit(F, scores).result(),
-        rtol=1e-6,
         errors=1.05,
+        V=1e-6,
+        standardized=False,
     )
 
 
@@ -232,6 +195,41 @@ def test_streams_are_compared_and_ranked():
     np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-9)
 
 
+def test_fit_starts_anew():
+    model = LinearRegression().fit(F[:, :2], S)
+    again = StreamingFirm().partial_fit(F, S).fit(iter([F[:200, :2], F[200:, :2]]), model)
+    assert_same(again.result(), firm(model, F[:, :2]))
+
+
+def test_streams_of_different_targets_do_not_merge():
+    model = LogisticRegression().fit(F[:, :2], np.digitize(S, [-2, 0]))
+    one, other = (StreamingFirm(target=k).partial_fit(F[:, :2], model) for k in (0, 2))
+    before = one.result()
+    with pytest.raises(ValueError, match="target"):
+        one.merge(other)
+    assert_same(one.result(), before)
+    proba = StreamingFirm(target=0, response_method="predict_proba")
+    with pytest.raises(ValueError, match=r"response|predict_proba"):
+        one.merge(proba.partial_fit(F[:, :2], model))
+
+
+def test_a_refused_chunk_leaves_the_stream_as_it_was():
+    stream = StreamingFirm().partial_fit(F[:300], S[:300])
+    before = stream.result()
+    wrong = [
+        (F[300:, :2], S[300:]),
+        (F[300:], S[300:-1]),
+        (np.where(F[300:] > 2, np.inf, F[300:]), S[300:]),
+        (F[300:], np.where(S[300:] > 1, np.nan, S[300:])),
+        (F[300:, :2], LinearRegression().fit(F[:, :2], S)),
+    ]
+    for table, score in wrong:
+        with pytest.raises(ValueError, match=r"X|score"):
+            stream.partial_fit(table, score)
+        assert_same(stream.result(), before)
+    assert_same(stream.partial_fit(F[300:], S[300:]).result(), firm(S, F))
+
+
 # Tables and features
 
 
@@ -279,8 +277,6 @@ def fed(*args, **kwargs):
 
 REFUSED = [
     (lambda: StreamingFirm(n_bins=1), "^n_bins=1 must be 'auto' or an integer"),
-    (lambda: StreamingFirm(method="binned"), "^method='binned' is unknown"),
-    (lambda: StreamingFirm(missing="no"), "^missing='no' is unknown"),
     (lambda: StreamingFirm(first_rows=1), "^first_rows must be an integer at least"),
     (lambda: StreamingFirm(bins=[0, 1]), r"^bins=\[0, 1\] must be the"),
     (lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S), "^feature_names has 1 names"),
@@ -319,6 +315,18 @@ REFUSED = [
         r"^other has the features \['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
     ),
     (lambda: started().merge(StreamingFirm(first_rows=10).partial_fit(F[:60] + 1, S[:60])), "bins"),
+]
+
+
+def two_chunks(one, other):
+    stream = StreamingFirm(first_rows=2)
+    return lambda: [stream.partial_fit(pd.DataFrame({"f": f}), [0.0, 1, 2]) for f in (one, other)]
+
+
+SIZES = [pd.Categorical(list(w), ordered=True) for w in ("aba", "aca")]
+REFUSED += [
+    (two_chunks(["a", "b", None], [1, 2, 1]), "'f'.* holds nominal values in one chunk and number"),
+    (two_chunks(*SIZES), r"'f'.* has the ordered levels \['a', 'b'\] .* \['c'\]"),
 ]
 
 

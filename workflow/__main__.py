@@ -1,4 +1,4 @@
-"""python -m workflow COMMAND …: an interruption, a full disk and the like get one line, each."""
+"""python -m workflow COMMAND …: an interruption or a full disk gets one line, not a traceback."""
 
 import errno
 import importlib
@@ -13,20 +13,19 @@ CAUSES = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES  # a disk or fold
 
 def main(command: str, *arguments: str) -> int:
     """Import the command's module and run it."""
+    # Ctrl-C ends this process at once. Commands that must tidy up first set their own handler: an
+    # exception could be raised, and swallowed or wrapped, in any import.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked while Python started
     try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked while Python started
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if 0 <= files < FILES:
             sys.exit(f"Only {files} files may be open at a time; use `ulimit -n {FILES}` or more.")
         return importlib.import_module(f"workflow.{command}").main(*arguments)
-    except KeyboardInterrupt:  # end as the signal would have ended it; make prints a line
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
     except OSError as error:
         if error.errno not in CAUSES:
             raise
         sys.exit(f"{os.strerror(error.errno)}: {error.filename or os.getcwd()}")
-    return 1
 
 
 if __name__ == "__main__":

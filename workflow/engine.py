@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -117,10 +118,11 @@ def execute(folder: Path, runs: dict[Path, dict[str, dict]], *options: str) -> i
 
 
 def _snakemake(folder: Path, lock: int, options: tuple[str, ...]) -> int:
-    began, log, shown, interrupted = time.time(), folder / "snakemake.log", "", False
+    began, log, shown, interrupts = time.time(), folder / "snakemake.log", "", []
     caches = {f"XDG_{kind}_HOME": str(folder / ".xdg" / kind) for kind in ("CACHE", "CONFIG")}
     command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--directory", folder]
     here = warm.LINUX and "--cores" in options
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     with log.open("w") as said, warm.Forks(folder, said) if here else nullcontext() as forks:
         snakemake = subprocess.Popen(
             [*command, *OPTIONS, *options],
@@ -132,15 +134,14 @@ def _snakemake(folder: Path, lock: int, options: tuple[str, ...]) -> int:
             env=os.environ | caches | {"PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
             preexec_fn=warm.end_with_parent,
         )
-        try:
-            while snakemake.poll() is None:
-                forks.handle_request() if forks else time.sleep(0.5)
-                shown = _show(log, shown)
-        except KeyboardInterrupt:  # Snakemake got it too, unless only this process was meant
+        while snakemake.poll() is None and not interrupts:
+            forks.handle_request() if forks else time.sleep(0.5)
+            shown = _show(log, shown)
+        if interrupts:  # Snakemake was interrupted too, unless only this process was meant
             snakemake.terminate()
-            interrupted = True
     snakemake.wait()
-    if interrupted:
+    signal.signal(signal.SIGINT, before)
+    if interrupts:
         sys.exit("Interrupted; what is done is kept.")
     _show(log, shown)
     if snakemake.returncode and shutil.disk_usage(folder).free < 2**20:

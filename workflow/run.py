@@ -23,7 +23,7 @@ from workflow import KINDS, write
 
 ATTEMPTS = 3  # once in a hundred starts a kernel finds its port taken
 # Cells to fold: those that begin with imports, save a figure, or write to the ledger.
-FOLDED = re.compile(r"(import|from) |.*^(claims\.(record|summary)|figures\.save)\(", re.M | re.S)
+FOLDED = re.compile(r"(import|from) |.*^ *(claims\.(record|summary)|figures\.save)\(", re.M | re.S)
 
 
 def plain(path: Path) -> str:

@@ -12,6 +12,7 @@ import os
 import platform
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,7 @@ def main(marker: str) -> int:
         python = f"Python {platform.python_version()}, {sys.executable}"
         print(f"Setting up .venv with {python} (once, some minutes) ...", flush=True)
         folder = ROOT / f".venv-{secrets.token_hex(4)}"
+        signal.signal(signal.SIGINT, lambda *_: sys.exit("Interrupted; nothing was set up."))
         try:
             build(folder)
             (folder / marker).touch()

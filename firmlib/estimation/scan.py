@@ -87,10 +87,14 @@ class Tally:
         self.totals += fold_totals(rows, self.centre)
         self.n += rows.n
 
-    def merge(self, other: Tally, codes: Sequence[np.ndarray | None]) -> None:
-        """Add the rows of another one with the same bins; codes[j] are the new codes of levels."""
+    def merge(self, other: Tally, codes: Sequence[np.ndarray]) -> None:
+        """Add the rows of another one with the same bins; codes[j] are the new codes of labels."""
+        if [some for some, _ in self.blocks] != [some for some, _ in other.blocks]:
+            raise ValueError(
+                "other has columns of other kinds; expected streams with the same bins"
+            )
         for (some, mine), (_, theirs) in zip(self.blocks, other.blocks, strict=True):
-            mine.merge(theirs, codes[some[0]] if len(some) == 1 else None)  # type: ignore[arg-type]
+            mine.merge(theirs, codes[some[0]])  # type: ignore[arg-type]
         self.totals = self.totals + moved_totals(other.totals, other.centre - self.centre)
         self.n += other.n
 

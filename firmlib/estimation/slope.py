@@ -38,7 +38,7 @@ class Line:
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
 
-    def merge(self, other: Line, codes: np.ndarray | None = None) -> None:
+    def merge(self, other: Line, codes: np.ndarray) -> None:
         """Add the sums of others."""
         self.missing += other.missing
         if np.isnan(other.centre):

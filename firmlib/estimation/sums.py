@@ -173,25 +173,21 @@ class Sums:
         else:
             levels = np.union1d(old, values[: Q - len(old)])
             new, nested = np.ones((1, len(levels)), bool), self.axes.kind == "nested"
-            exact[j], start[j] = (
-                len(old) + len(values) <= Q,
-                spaced(levels[None], new, Q, nested)[0],
-            )
+            exact[j] = len(old) + len(values) <= Q
+            start[j] = spaced(levels[None], new, Q, nested)[0]
             before = self.sums.copy()
             self.sums[:, :, j] = 0
         self.sums[:, :, j, start[j].searchsorted(old, "right") - 1] = before[:, :, j, at]
         self.sums[:, :, j, -1] = before[:, :, j, -1]
         self.axes = replace(self.axes, start=start, exact=exact)
 
-    def merge(self, other: Sums, codes: np.ndarray | None = None) -> None:
-        """Add the sums of others, whose levels k are called codes[k] here."""
+    def merge(self, other: Sums, codes: np.ndarray) -> None:
+        """Add the sums of others, in which code k stands for the label with codes[k] here."""
         if other.centre is None:
             return
-        theirs, self.centre = (
-            copy.deepcopy(other),
-            other.centre if self.centre is None else self.centre,
-        )
-        if codes is not None and self.axes.kind == "levels":
+        theirs = copy.deepcopy(other)
+        self.centre = other.centre if self.centre is None else self.centre
+        if len(codes) and self.axes.kind == "levels":
             start = codes[theirs.axes.start.astype(int)]
             order = np.argsort(start[0])
             theirs.axes = replace(theirs.axes, start=start[:, order])

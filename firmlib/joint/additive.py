@@ -118,10 +118,9 @@ def unexplained(
 ) -> Unexplained:
     """Share of Var(s) that the best sum g_1(x_1) + g_2(x_2) + ... of single columns leaves.
 
-    A ranking of single columns does not show this part: it is in interactions, or in noise if the
-    score is not a function of X, such as labels. If it is large, look at ``Pairs("interaction")``
-    before you drop a column. Curves have at most 100 knots, so fast oscillations count as
-    unexplained, too.
+    A ranking of single columns does not show this part: it is in interactions, in oscillations too
+    fast for 100 knots, or in noise if the score is not a function of X. If it is large, look at
+    ``Pairs("interaction")`` before you drop a column.
 
     Parameters
     ----------

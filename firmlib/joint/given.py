@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
@@ -38,7 +38,7 @@ STILL_LEARNING = 0.05  # a gain to mention
 class Learned(Estimate):
     """An estimate from models, with `gain` (m,): the share of V that doubling the rows added."""
 
-    gain: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    gain: np.ndarray
 
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
         """Say which features would have a larger V with more rows."""

@@ -100,20 +100,22 @@ def search(
     found = [family for name, column in columns for family in _families(name, column, rows.n)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
-    names = np.array([name for some, _ in found for name in some])
+    names, holds = (
+        np.concatenate([some for some, _ in found]),
+        np.vstack([some for _, some in found]),
+    )
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
-    families = [holds[:, seen] for _, holds in found]
-    rules = different(best(families, r, p, order, min_rows), np.vstack(families), r, p, n, distinct)
+    rules = best([some[:, seen] for _, some in found], r, p, order, min_rows)
+    rules = different(rules, holds[:, seen], r, p, n, distinct)
     if not rules:
         raise ValueError(
             f"no rule of up to {order} conditions matters that holds in min_rows={min_rows} rows "
             "of the searched half, and fails in as many; expected fewer min_rows, or more rows"
         )
-    holds = np.vstack([holds for _, holds in found])
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
         rows.s[~seen],
@@ -183,21 +185,15 @@ def importance(A: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
 
     r are centred scores, and p are weights as shares.
     """
-    return _Q(A @ p, A @ (p * r))
-
-
-def _Q(P: np.ndarray, S: np.ndarray) -> np.ndarray:
-    return np.abs(S) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
+    P = A @ p
+    return np.abs(A @ (p * r)) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
 
 
 def best(
     families: Sequence[np.ndarray], r: np.ndarray, p: np.ndarray, order: int, min_rows: int
 ) -> list[Rule]:
-    """Return the best rule of each set of families (k, n) of conditions, by falling Q.
-
-    The sums over all rules of a set of families are matrix products.
-    """
-    sizes, n = [len(family) for family in families], len(r)
+    """Return the best rule of each set of families (k, n) of conditions, by falling Q."""
+    sizes, n, sd = [len(family) for family in families], len(r), r.std() or 1.0
     rules, sets = comb(sum(sizes), order), comb(len(families), order)
     if (seconds := rules * n / _SPEED + sets * _START) > _SECONDS:
         raise ValueError(
@@ -205,20 +201,18 @@ def best(
             f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, or up to "
             f"order={order - 1}"
         )
-    start, terms, found = np.cumsum(sizes) - sizes, (np.ones(n), p, p * r), []
-    sd = r.std() or 1.0
+    start, found = np.cumsum(sizes) - sizes, []
     for depth in range(1, order + 1):
         sets = list(combinations(range(len(families)), depth))
         for some in progress(sets, f"rules of {depth} conditions"):
             *before, last = (families[k] for k in some)
-            masks = reduce(
-                lambda a, b: (a[:, None] & b).reshape(-1, n), before, np.ones((1, n), bool)
-            )
-            rows, P, S = ((masks * a) @ last.T for a in terms)
-            Q = np.where((rows >= min_rows) & (rows <= n - min_rows), _Q(P, S), 0)
-            at = np.unravel_index(Q.argmax(), [sizes[k] for k in some])
-            found.append((-round(Q.max() / sd, 9), depth, (start[list(some)] + at).tolist()))
-    return [rule for _, _, rule in sorted(found)[:_POOL]]
+            A = reduce(lambda A, B: (A[:, None] & B).reshape(-1, n), before, np.ones((1, n), bool))
+            rows, P, S = ((A * a) @ last.T for a in (1.0, p, p * r / sd))
+            Q = np.abs(S) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
+            Q *= (rows >= min_rows) & (rows <= n - min_rows)
+            at = start[list(some)] + np.unravel_index(Q.argmax(), [sizes[k] for k in some])
+            found.append((-round(Q.max(), 9), depth, at.tolist()))
+    return [rule for Q, _, rule in sorted(found)[:_POOL] if Q < 0]
 
 
 def different(
@@ -229,22 +223,18 @@ def different(
     A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
     standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
     """
-    kept: list[Rule] = []
-    indicators = np.zeros((0, len(r)))
+    kept, indicators = [], np.zeros((0, len(r)))
     for rule in rules:
         parts = [list(part) for part in combinations(rule, len(rule) - 1)]
         A, *less = np.array([holds[some].all(axis=0) for some in [rule, *parts]])
         P = p @ A
-        if not 0 < A.sum() < len(r):
-            continue
         noise = sum(np.cov(r[B], aweights=p[B], ddof=0) / B.sum() for B in (A, ~A))
-        beats = importance(A, r, p) > importance(np.array(less), r, p).max() + np.sqrt(
-            P * (1 - P) * noise
-        )
+        least = importance(np.array(less), r, p).max() + np.sqrt(P * (1 - P) * noise)
         z = (A - P) * np.sqrt(p / (P * (1 - P)))
-        if beats and np.abs(indicators @ z).max(initial=0) <= distinct * (1 - 1e-9):
-            kept.append(rule)
-            indicators = np.vstack([indicators, z])
+        alike = np.abs(indicators @ z).max(initial=0)
         if len(kept) == n:
             break
+        if importance(A, r, p) > least and alike <= distinct * (1 - 1e-9):
+            kept.append(rule)
+            indicators = np.vstack([indicators, z])
     return kept

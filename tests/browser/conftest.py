@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -15,6 +14,7 @@ from workflow import BUILD
 
 SITE = BUILD / "site"
 SCREENSHOTS = BUILD / "screenshots"
+STILL = "*, ::before, ::after { transition: none !important; animation: none !important }"
 QUIET = [  # no request of its own
     *("--disable-background-networking", "--disable-component-update", "--disable-quic"),
     *("--disable-sync", "--no-first-run"),
@@ -84,8 +84,9 @@ def open_page(browser):
         page = browser.new_page(viewport=viewport, color_scheme=scheme)
         watch = Watch(page)
         pages.append((page, watch))
-        page.goto(address)
-        typeset(page)
+        page.goto(address)  # until everything is loaded
+        page.add_style_tag(content=STILL)  # nothing slides or fades
+        page.evaluate("() => window.MathJax?.startup?.promise.then(() => true) ?? true")
         return page
 
     yield opened
@@ -95,20 +96,7 @@ def open_page(browser):
         assert watch.errors == []
 
 
-def typeset(page):
-    """Wait for MathJax, where the page has it."""
-    page.wait_for_load_state("load")
-    page.evaluate("() => window.MathJax?.startup?.promise.then(() => true) ?? true")
-
-
 @pytest.fixture(scope="session")
 def screenshot():
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     return lambda page, name: page.screenshot(path=SCREENSHOTS / f"{name}.png")
-
-
-@pytest.fixture
-def scratch(tmp_path):
-    """A copy of the notebooks, so that those of the repository stay as they are."""
-    shutil.copytree(BUILD.parent / "notebooks", tmp_path / "notebooks")
-    return Path(os.fspath(tmp_path))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +17,13 @@ from workflow import ROOT
 from workflow.compare import compare
 
 NAME = "06_boolean_svm.ipynb"
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A folder with a copy of the notebooks, so that those of the repository stay as they are."""
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    return tmp_path
 
 
 @pytest.fixture

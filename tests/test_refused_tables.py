@@ -1,4 +1,4 @@
-"""Refusals of tables, scores and features name the argument, the value and what was expected."""
+"""Refusals of scores, tables and features name the argument, the value and what was expected."""
 
 from decimal import Decimal
 
@@ -10,29 +10,14 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import SVC, OneClassSVM
+from test_refused import LABELS, MASKED, THREE, S, X, changed
 
-from firmlib import features, firm
-from firmlib.features import resolve
-from firmlib.measure import check_given
-from firmlib.scores import as_score, class_scores
-from firmlib.tables import Table, read
-from firmlib.tables.checks import check_memory, check_n_bins, check_names, check_option
-from firmlib.tables.sources import chunks, partitions
+from firmlib import features, firm, firm_by_class
+from firmlib.scores import as_score
 
-rng = np.random.default_rng(5)
-X = rng.normal(size=(20, 3))
-S = X @ [1.0, -2.0, 0.5]
-LABELS, THREE = (S > 0).astype(int), np.digitize(S, [-1, 1])
-MASKED = np.ma.array(S, mask=np.isin(np.arange(20), [3, 7]))
 ALIKE = RandomForestClassifier(3).fit(X, np.c_[LABELS, THREE])
 LINE = LinearRegression().fit(X, S)
 WIDE = LinearRegression().fit(X, X)
-
-
-def changed(array, where, value):
-    array = np.array(array, dtype=float)
-    array[where] = value
-    return array
 
 
 SCORES = [
@@ -79,9 +64,9 @@ def test_scores(score, options, message):
         as_score(score, table, **options)
 
 
-def test_one_output_has_no_classes():
-    with pytest.raises(ValueError, match=r"^estimator=LinearRegression has no classes and one"):
-        class_scores(LINE, X)
+def scores(table):
+    """Return as many scores as a table has rows, if that can be told."""
+    return np.arange(getattr(table, "shape", [2])[0], dtype=float)
 
 
 TABLES = [
@@ -95,15 +80,13 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("table", "message"), TABLES)
-def test_tables(table, message):
-    with pytest.raises(ValueError, match=message):
-        Table(table)
-
-
 COLUMNS = [
     (changed(X, (3, 0), -np.inf), "^column 'x0' of X must be finite or missing, got 1 .* at row 3"),
-    (sparse.csr_array(changed(X, (0, 0), np.inf)), "^column 'x0' of X must be finite or missing"),
+    pytest.param(
+        sparse.csr_array(changed(np.eye(20), (0, 0), np.inf)),
+        "^column 'x0' of X must be finite or missing",
+        marks=pytest.mark.xfail(strict=True, reason="not noticed in a sparse column of few levels"),
+    ),
     (pd.DataFrame({"a": [Decimal("inf"), Decimal(1)]}), "^column 'a' of X must be finite .* inf"),
     (pd.DataFrame({"a": ["Rome", 3]}), r"^column 'a' of X .* such as 'Rome' \(str\) and 3 \(int"),
     (np.array([[None], ["O"], [2.5]], dtype=object), r"^column 'x0' .* 'O' \(str\) and 2.5 \(fl"),
@@ -116,10 +99,10 @@ COLUMNS = [
 ]
 
 
-@pytest.mark.parametrize(("table", "message"), COLUMNS)
-def test_columns(table, message):
+@pytest.mark.parametrize(("table", "message"), TABLES + COLUMNS)
+def test_tables(table, message):
     with pytest.raises(ValueError, match=message):
-        Table(table).column(0)
+        firm(scores(table), table)
 
 
 DAYS = pd.DataFrame(
@@ -162,9 +145,8 @@ RESOLVED = [
 
 @pytest.mark.parametrize(("table", "asked", "message"), RESOLVED)
 def test_features(table, asked, message):
-    table = Table(table)
     with pytest.raises(ValueError, match=message):
-        [f.of(table) for f in resolve(asked, table)]
+        firm(scores(table), table, asked)
 
 
 CALLS = [
@@ -176,10 +158,10 @@ CALLS = [
     (lambda: features.Pairs("xor", [0]).parts(X), r"^columns=\['x0'\] of Pairs must be two col"),
     (lambda: features.Pairs("xor", [0, 0]).parts(X), "^feature names must differ, got 'x0' 2"),
     (lambda: features.Pairs("xor", {"g": [0, 1], "a": 1}).parts(X), "and no group"),
-    (lambda: check_names(["a", "b", "a"]), "^feature names must differ, got 'a' 2 times"),
-    (lambda: check_names(["a"], ["a", "b"]), "^feature_names has 2 names for 1 features"),
+    (lambda: firm(S, X, feature_names=["a", "b", "a"]), "^feature names must differ, got 'a' 2"),
+    (lambda: firm(S, X, 0, feature_names=["a", "b"]), "^feature_names has 2 names for 1 features"),
     *[
-        (lambda given=given: check_given(given, Table(X)), message)
+        (lambda given=given: firm(S, X, [2], given=given), message)
         for given, message in [
             (np.sin, "^given=.* must be names or positions of columns of X; to use a function"),
             (1.5, "^given=1.5 must be names or positions of columns of X"),
@@ -188,21 +170,19 @@ CALLS = [
             (["x0", 0], "^given=.* must name one or more columns of X, each only once"),
         ]
     ],
-    (lambda: Table(X).with_categorical(["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
-    (lambda: Table(X).with_categorical("x0"), "^categorical='x0' must be a list of columns"),
-    (lambda: Table(X).vector("groups", MASKED), "^groups must not be masked"),
-    (lambda: read("f", S, 3), r"^f has shape \(20,\), expected \(3,\)"),
-    (lambda: chunks("nowhere/*.parquet"), "^X='nowhere/.*' is not a file, folder or pattern"),
-    (lambda: chunks(3), "^X=int must be an iterable of tables"),
-    (lambda: partitions(da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
-    (lambda: check_memory("X", (10**9, 10**3)), "^X of shape .* would take 7450.6 GiB, more than"),
-    (lambda: check_option("method", None, ["auto"]), "^method=None is unknown; expected one of"),
+    (lambda: firm(S, X, categorical=["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
+    (lambda: firm(S, X, categorical="x0"), "^categorical='x0' must be a list of columns"),
+    (lambda: firm(S, X, groups=MASKED), "^groups must not be masked"),
+    (lambda: firm(S, X, groups="plot"), "^groups='plot': feature 'plot' is not a column of X"),
+    (
+        lambda: firm(S, pd.DataFrame(X), groups=pd.Series(THREE, index=range(1, 21))),
+        r"^groups has the index \[1, .*\.loc\[X\.index\]",
+    ),
+    (lambda: firm_by_class(LINE, X), "^estimator=LinearRegression has no classes and one"),
+    (lambda: firm(np.sum, da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
     *[
-        (
-            lambda value=value: check_n_bins(value),
-            f"^n_bins={value!r} must be 'auto' or an integer",
-        )
-        for value in (0, 1, -3, 2.5, True, "ten", None)
+        (lambda n=n: firm(S, X, n_bins=n), f"^n_bins={n!r} must be 'auto' or an integer")
+        for n in (0, 1, -3, 2.5, True, "ten", None)
     ],
 ]
 
