@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from timing import Row, show, timed
 
 from firmlib.datasets import gattaca
-from firmlib.strings import WDSClassifier, decode, wds_kernel
+from firmlib.strings import PositionalWeights, WDSClassifier, decode, wds_kernel
 from firmlib.strings.matvec import WDSOperator
 
 SHOGUN = {(8, 0): 9.3, (8, 10): 134.0, (8, 30): 332.0}  # CPU seconds
@@ -52,6 +52,14 @@ def products() -> Iterator[Row]:
         yield Row("to set it up", setup)
 
 
+def scoring(n: int = 7000) -> Iterator[Row]:
+    X = gattaca(n + 20_000, random_state=0)[0]
+    a = np.random.default_rng(0).normal(size=n)
+    weights = PositionalWeights.from_dual(X[:n], a, degree=20, shift=5)
+    what = f"scores of 20,000 sequences from {n:,} support vectors, L = 70, degree 20, shift 5"
+    yield Row(what, timed(weights.score, X[n:])[1])
+
+
 def training(million: bool) -> Iterator[Row]:
     X_test, y_test = gattaca(5000, random_state=1)
     runs = [("hinge", 10**4), ("squared_hinge", 10**4), ("squared_hinge", 10**5)]
@@ -71,6 +79,7 @@ def rows(million: bool = False) -> Iterator[Row]:
     with threadpool_limits(1):  # a second thread of BLAS would wait, and count
         yield from kernel_matrices()
         yield from products()
+        yield from scoring()
         yield from training(million)
 
 

@@ -28,17 +28,10 @@ def firm_linear(
     conditional covariance Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :], and Q is what a feature
     adds to X_G.
 
-    Parameters
-    ----------
-    weights, cov : arrays of shape (d,) and (d, d)
-        w and Sigma; D is the diagonal matrix of the standard deviations.
-    directions : array of shape (m, d), optional
-        Features a'x, one a per row: Q_a = a'Sigma w / sqrt(a'Sigma a). By default the d inputs.
-    given : sequence of int, optional
-        Positions of the inputs X_G; by default none.
+    `weights` (d,) and `cov` (d, d) are w and Sigma, and D is the diagonal matrix of the standard
+    deviations. `directions` (m, d) has one feature a'x per row, Q_a = a'Sigma w / sqrt(a'Sigma a);
+    by default the features are the d inputs. `given` has the positions of X_G, by default none.
 
-    Examples
-    --------
     A lasso uses only one of two nearly equal inputs; FIRM finds both important:
 
     >>> from firmlib.normal import firm_linear

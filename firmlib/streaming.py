@@ -100,9 +100,9 @@ confidence_level
         self.response_method, self.target = response_method, target
         self.confidence_level, self.first_rows = confidence_level, first_rows
         self._given_bins = bins
-        self.reset()
+        self._reset()
 
-    def reset(self) -> None:
+    def _reset(self) -> None:
         self.shared = self._given_bins
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._tally: Tally | None = None
@@ -245,7 +245,7 @@ confidence_level
             Show a bar (needs tqdm).
         """
         after = copy.copy(self)
-        after.reset()
+        after._reset()
         if hasattr(X, "__dask_graph__"):
             columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
             after.merge(chunked.summed(after, X, score, columns, progress))
@@ -254,7 +254,7 @@ confidence_level
         else:
             chunked.named(score, sample_weight=sample_weight, groups=groups)
             if after.shared is None:
-                after.find_bins(sample(X, self.first_rows), groups)
+                after._find_bins(sample(X, self.first_rows), groups)
             parts_of = chunks(X)
             if progress:
                 from tqdm import tqdm
@@ -265,17 +265,17 @@ confidence_level
         self.__dict__ = after.__dict__
         return self
 
-    def find_bins(self, some: Any, groups: Any) -> None:
+    def _find_bins(self, some: Any, groups: Any) -> None:
         """Determine the bins from a sample of rows."""
         if some is not None and some.shape[0]:
-            other = self.emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
+            other = self._emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
             self.shared = self._given_bins = other.bins
 
-    def emptied(self) -> Self:
+    def _emptied(self) -> Self:
         """Return a stream without rows that has the same bins, if any."""
         other = copy.copy(self)
         other._given_bins = self.bins if self._n else self._given_bins
-        other.reset()
+        other._reset()
         return other
 
     @property

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
+from tests.tiny import write_notebook
 from workflow import BUILD, ROOT
 
 KILLS, POINTS = 25, 40
@@ -35,13 +34,8 @@ with open(os.environ["STARTS"], "a") as file:
 def write_tiny(folder: Path, points: int, seconds: float = 0.2) -> list[str]:
     """Write a notebook and its grid; return the command that sweeps it, into `folder`."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    cells[0].source = CELLS[0].replace("0.2", f"{seconds}")
-    cells[0].metadata["tags"] = ["parameters"]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    notebook.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": ""}
-    nbformat.write(notebook, folder / "tiny.ipynb")
+    parameters, *rest = CELLS
+    write_notebook(folder / "tiny.ipynb", parameters.replace("0.2", f"{seconds}"), *rest)
     (folder / "tiny.yaml").write_text(
         f"notebook: tiny\nparameters: {{i: {{range: [1, {points}]}}}}\nmetrics: [square, half]\n"
     )

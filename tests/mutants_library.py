@@ -157,11 +157,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "strings_kernel strings_any": [
         ("strings/matvec.py", "(lag < len(delta))", "(lag < len(delta) - 1)"),
         ("strings/matvec.py", "np.tile(v / strands, strands)", "np.tile(v, strands)"),
+        ("strings/matvec.py", "above @ g + above.T @ g", "above @ g"),
     ],
     "strings_weights strings_any": [
         ("strings/weights.py", "np.r_[a, a] / 2", "np.r_[a, -a] / 2"),
         ("strings/weights.py", "start * w.shape[1] + column, self.values[i + row, d - 1]",
          "start * w.shape[1] + column, self.values[i, d - 1]"),
+        ("strings/weights.py", "(own > 0) & (others > 0)", "(own > 1) & (others > 0)"),
     ],
     "strings_any": [
         ("strings/alphabet.py", "self.complement[codes[:, ::-1]]", "self.complement[codes]"),
@@ -192,6 +194,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "strings_svm": [
         ("strings/svm.py", "alpha = alpha / np.sqrt(", "alpha = alpha * np.sqrt("),
         ("strings/svm.py", "2.0 * second - 1", "1 - 2.0 * second"),
+        ("strings/svm.py", "db = float(np.average(", "db = float(1.01 * np.average("),
     ],
     "strings_surrogate": [
         ("strings/surrogate.py", "1 - least / s[held].var()", "1 - np.sqrt(least / s[held].var())"),

@@ -300,7 +300,6 @@ def test_sparse_is_dense(way, layout):
     same(b, a, V=1e-8)
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="sparse columns without few levels")
 @pytest.mark.parametrize("filled", [0.2, 1.0])
 def test_sparse_numbers_are_dense_numbers(filled):
     rng = np.random.default_rng(0)

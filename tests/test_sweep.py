@@ -3,9 +3,9 @@
 import csv
 import json
 
-import nbformat
 import pytest
 
+from tests.tiny import write_notebook
 from workflow import ROOT
 from workflow.grid import Grid
 from workflow.sweep import results, table
@@ -19,11 +19,7 @@ CELLS = [
 
 @pytest.fixture
 def grid(tmp_path):
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    cells[0].metadata["tags"] = ["parameters"]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    notebook.metadata["kernelspec"] = {"name": "python3", "language": "python"}
-    nbformat.write(notebook, tmp_path / "tiny.ipynb")
+    write_notebook(tmp_path / "tiny.ipynb", *CELLS)
 
     def read(text):
         path = tmp_path / "g.yaml"

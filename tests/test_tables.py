@@ -159,7 +159,6 @@ def test_sparse_columns_hold_what_is_stored(layout, kind):
                 np.testing.assert_allclose(mine, dense)
 
 
-@pytest.mark.xfail(strict=True, reason="sparse integers beyond 2^53 are read as floats")
 def test_sparse_large_integers_are_never_merged():
     large = sparse.csr_array(np.array([[BIG + 1], [0], [BIG], [0], [0], [0]]))
     assert firm(S[:6], large).curves["x0"].t.tolist() == [0, BIG, BIG + 1]

@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.tiny import write_notebook
 from workflow import ROOT, warm
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
@@ -30,12 +31,7 @@ CELLS = [
 @pytest.fixture
 def folder(tmp_path):
     """Where Snakemake would run the points one and two of a notebook."""
-    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(CELLS)]
-    cells[0].metadata["tags"] = ["parameters"]
-    (tmp_path / "sources").mkdir()
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    notebook.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": ""}
-    nbformat.write(notebook, tmp_path / "sources" / "tiny.ipynb")
+    write_notebook(tmp_path / "sources" / "tiny.ipynb", *CELLS)
     points = {"one": {"i": 1}, "two": {"i": 2}, "long": {"i": 3}}
     (tmp_path / "index.json").write_text(json.dumps({"tiny": {"runs": points}}))
     return tmp_path
@@ -43,14 +39,8 @@ def folder(tmp_path):
 
 def ask(point):
     """Return the command that runs a point."""
-    return [
-        sys.executable,
-        "-m",
-        "workflow.warm",
-        "sources/tiny.ipynb",
-        f"runs/{point}",
-        "index.json",
-    ]
+    run = f"-m workflow.warm sources/tiny.ipynb runs/{point} index.json"
+    return [sys.executable, *run.split()]
 
 
 def serve(folder, command):

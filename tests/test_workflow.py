@@ -18,6 +18,7 @@ import pytest
 
 import workflow.__main__
 from tests import kill_sweep
+from tests.tiny import write_compendium, write_notebook
 from workflow import ROOT, accept, engine, reproduce, run
 from workflow import ledger as pages
 
@@ -28,7 +29,7 @@ claims.record("2.3-variance", True, finding="x = 1")"""
 @pytest.fixture
 def compendium(tmp_path, monkeypatch):
     tmp_path = tmp_path / "a folder, größer"
-    tmp_path.mkdir()
+    write_compendium(tmp_path)
     build = tmp_path / "build"
     for module in (reproduce, accept):
         monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -41,20 +42,12 @@ def compendium(tmp_path, monkeypatch):
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
     monkeypatch.chdir(tmp_path)  # execute changes it
     (tmp_path / "requirements.lock").touch()
-    for kind in ("notebooks", "figures", "data"):
-        (tmp_path / kind).mkdir()
-    (tmp_path / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "guide.md").touch()
-    (tmp_path / "data" / "misprints.json").write_text("[]")
     write(tmp_path, GOOD)
     return tmp_path
 
 
 def write(root, *sources):
-    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
-    notebook = run.tidy(nbformat.v4.new_notebook(cells=cells))
-    nbformat.write(notebook, root / "notebooks" / "03_tiny.ipynb")
+    write_notebook(root / "notebooks" / "03_tiny.ipynb", *sources, parameters=False)
 
 
 def test_reproduce_then_accept_then_agree(compendium, capsys):

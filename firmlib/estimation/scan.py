@@ -222,55 +222,52 @@ def _plain(table: Table, rows: Rows, how: How) -> Iterator[Found]:
 
 
 def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[int]]:
-    """Sum up sparse columns of few levels; return the other columns."""
-    data, left = table.readable, []
+    """Sum up columns with few stored values; return the other columns."""
+    data, n = table.readable, rows.n
     if not isinstance(rows.keep, slice):
         data = data[np.flatnonzero(rows.keep)]
-    parts = rows.parts(rows.centre)
-    for a in range(0, table.width, _SPARSE):
-        some = np.arange(a, min(a + _SPARSE, table.width))
-        few, sums = _sparse_sums(
-            data[:, some[0] : some[-1] + 1], parts, rows, how.missing == "drop"
+    few = np.diff(data.indptr) < 1.5 * 2 ** scales(n)[0]  # each may be a level, beside 0
+    values = data.data.astype(float)
+    few &= np.abs(values).max(initial=0) < 2**53 or data.dtype.kind == "f"  # floats merge integers
+    if how.missing == "drop":  # scores are centred by column
+        few[np.searchsorted(data.indptr, np.flatnonzero(np.isnan(values)), side="right") - 1] = (
+            False
         )
-        if few.any():
-            estimate = sums.estimate(rows.n, population=False, units=False)
-            sources = sums.sources(rows.n, [None] * int(few.sum()))
-            yield Found(some[few].tolist(), estimate, sources)
-        left += some[~few].tolist()
-    return left
+    parts, some = rows.parts(rows.centre), np.flatnonzero(few)
+    for a in range(0, len(some), _SPARSE):
+        places = some[a : a + _SPARSE]
+        sums = _sparse_sums(data[:, places], parts, rows)
+        estimate = sums.estimate(n, population=False, units=False)
+        yield Found(places.tolist(), estimate, sums.sources(n, [None] * len(places)))
+    return np.flatnonzero(~few).tolist()
 
 
-def _sparse_sums(part: Any, parts: np.ndarray, rows: Rows, drop: bool) -> tuple[np.ndarray, Sums]:
-    """Return which columns of a CSC matrix have few levels, and their sums.
+def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
+    """Return the sums of a CSC matrix in the levels of its columns.
 
     Only stored values are read; the sums of zeros are the totals minus the sums of these.
     """
-    d, n = part.shape[1], rows.n
-    col = np.append(np.repeat(np.arange(d), np.diff(part.indptr)), np.arange(d))
-    value, row = np.append(part.data, np.zeros(d)), np.append(part.indices, np.full(d, n))
+    n, d = data.shape
+    col = np.append(np.repeat(np.arange(d), np.diff(data.indptr)), np.arange(d))
+    value, row = np.append(data.data, np.zeros(d)), np.append(data.indices, np.full(d, n))
     order = np.lexsort((value, col))  # missing values last
     col, value, row = col[order], value[order], row[order]
     known = ~np.isnan(value)
     new = np.append(True, (np.diff(col) > 0) | (np.diff(value) > 0)) & known
     levels = np.bincount(col[new], minlength=d)
-    few = levels <= 1.5 * 2 ** scales(n)[0]
-    few[col[~known & drop]] = False  # their scores are centred elsewhere
     slot = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
-    here = few[col]
-    col = (np.cumsum(few) - 1)[col]
-    col, value, row, known, new, slot = (a[here] for a in (col, value, row, known, new, slot))
-    d, Q = int(few.sum()), int(spacing(levels[few].max(initial=2)))
+    Q = int(spacing(levels.max()))
     each_level = np.full((d, Q), np.inf)
     each_level[col[new], slot[new]] = value[new]
     start = spaced(each_level, np.isfinite(each_level), Q, True)
-    slot = np.where(known, slot * (Q // spacing(levels[few]))[col], Q)
-    found = Sums(Axes(start, np.ones(d, bool), np.ones(d)), drop=drop)
-    stored, shape = row < n, (FOLDS, d, Q + 1)
+    slot = np.where(known, slot * (Q // spacing(levels))[col], Q)
+    found = Sums(Axes(start, np.ones(d, bool), np.ones(d)))
+    stored, size = row < n, FOLDS * d
     each, where = parts[:, row[stored]], rows.fold[row[stored]] * d + col[stored]
-    sums = summed(where * (Q + 1) + slot[stored], each, FOLDS * d * (Q + 1))
-    sums = np.ascontiguousarray(sums).reshape(-1, *shape)
+    sums = summed(where * (Q + 1) + slot[stored], each, size * (Q + 1))
+    sums = np.ascontiguousarray(sums).reshape(-1, FOLDS, d, Q + 1)
     total = summed(rows.fold, parts, FOLDS)[:, :, None]
     zeros = (slice(None), slice(None), np.arange(d), slot[~stored])
-    sums[zeros] += total - summed(where, each, FOLDS * d).reshape(-1, FOLDS, d)
+    sums[zeros] += total - summed(where, each, size).reshape(-1, FOLDS, d)
     found.sums, found.centre = sums, np.full(d, rows.centre)
-    return few, found
+    return found

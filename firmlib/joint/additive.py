@@ -97,13 +97,18 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
         if last - now < 1e-3 * now / len(curves):
             break
     if not rows.population:  # e^2 / (1 - h) has no bias, even in tails with much noise
-        h = sum(B.multiply(B @ inverse).sum(axis=1) - 1 / w.sum() for B, inverse in curves)
+        h = sum(_leverage(B, inverse) - 1 / w.sum() for B, inverse in curves)
         e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))
     share = min(float(w @ e**2) / total, 1.0)
     influence = w * (e**2 - share * r**2) / total
     folds = np.bincount(rows.fold, influence, rows.G)
     error = 0.0 if rows.population else np.sqrt(rows.G / (rows.G - 1) * (folds**2).sum())
     return e, Unexplained(share, float(error))
+
+
+def _leverage(B: csr_array, inverse: np.ndarray) -> np.ndarray:
+    at, value = B.indices.reshape(-1, 2), B.data.reshape(-1, 2)
+    return np.einsum("na,nab,nb->n", value, inverse[at[:, :, None], at[:, None]], value)
 
 
 def unexplained(

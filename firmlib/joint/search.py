@@ -100,10 +100,8 @@ def search(
     found = [family for name, column in columns for family in _families(name, column, rows.n)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
-    names, holds = (
-        np.concatenate([some for some, _ in found]),
-        np.vstack([some for _, some in found]),
-    )
+    names = np.concatenate([some for some, _ in found])
+    holds = np.vstack([some for _, some in found])
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]

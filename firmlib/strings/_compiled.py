@@ -21,7 +21,7 @@ _count_bits: Any = intrinsic(_popcount)
 
 @njit(**_OPTIONS)
 def _longer(match, ends, ending, common):
-    """Count the matches of so many letters, then keep those of one letter more."""
+    """Count the matches that are left, then keep those that go on for one more letter."""
     ending += _count_bits(ends)
     match += match
     return match, ends & match, ending, common + ending
@@ -29,7 +29,7 @@ def _longer(match, ends, ending, common):
 
 @njit(**_OPTIONS)
 def add_common(x, y, own, degree, delta, K, symmetric):
-    """Add delta times `kernel._common_words` to K; if symmetric, from the diagonal on.
+    """Add delta times `kernel._common_words` to K; if symmetric, only above the diagonal.
 
     sum_d (D - d + 1) n_d is the sum over d of n_1 + ... + n_d, without products.
     """

@@ -16,7 +16,7 @@ from firmlib.tables.checks import check_array, check_integer, check_memory
 
 __all__ = ["Background"]
 
-_FEW = 10  # sequences from which a constant column is no accident
+_FEW = 10  # from this number of sequences, a constant column is not an accident
 _PRINTED = 1e-6  # how far from 1 probabilities may sum that were printed to six digits
 
 

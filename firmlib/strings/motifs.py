@@ -179,7 +179,7 @@ def importance_along(
     `importance` is PositionalWeights, or an array of shape (L - k + 1, a**k) over the `alphabet`,
     as `poim` or `PositionalWeights.dense` give it, for which `background` and `scale` are not used.
     The DataFrame has one row per position and the columns "position", "motif", "distance 1" and
-    "distance 2" (means over all strings with so many letters changed), "null mean" and "null sd"
+    "distance 2" (means over all strings with 1 or 2 letters changed), "null mean" and "null sd"
     (over the strings that differ from the motif at every position, or 4096 random ones of them if
     they are more than 2187).
     """

@@ -127,7 +127,7 @@ def _distinct(
 
 
 def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
-    """Which words are z with at most so many letters changed or moved over the edge."""
+    """Which words are z with at most `edits` letters changed or moved over the edge."""
     k = len(z)
     alike = (z != Z).sum(axis=1) <= edits
     for o in range(1, edits + 1):

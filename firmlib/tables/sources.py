@@ -160,9 +160,9 @@ def dask_reduce(
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
     """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
-    blocks, empty = partitions(X), stream.emptied()
+    blocks, empty = partitions(X), stream._emptied()
     if empty.shared is None:
-        empty.find_bins(sample(blocks, stream.first_rows), columns["groups"])
+        empty._find_bins(sample(blocks, stream.first_rows), columns["groups"])
     one = partial(_partition_sum, empty, score, columns)
     return dask_reduce(blocks, one, _merged, progress=progress)
 
@@ -188,13 +188,18 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
 
 
 def _dataset(name: str) -> Any:
+    files = [] if Path(name).is_dir() else sorted(glob.glob(name))
+    if not files and not Path(name).is_dir():
+        raise ValueError(f"X={name!r} is not a file, folder or pattern that matches Parquet files")
+    for file in files:
+        with open(file, "rb") as start:
+            if start.read(4) != b"PAR1":
+                raise ValueError(
+                    f"X={file!r} is not a Parquet file; read other files first, for instance with "
+                    "pandas.read_csv"
+                )
     try:
         from pyarrow import dataset
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
-    if Path(name).is_dir():
-        return dataset.dataset(name, format="parquet", partitioning="hive")
-    files = sorted(glob.glob(name))
-    if not files:
-        raise ValueError(f"X={name!r} is not a file, folder or pattern that matches Parquet files")
-    return dataset.dataset(files, format="parquet")
+    return dataset.dataset(files or name, format="parquet", partitioning=None if files else "hive")

@@ -115,6 +115,12 @@ class Table:
         if not data.has_canonical_format:
             data = data.copy()
             data.sum_duplicates()
+        infinite = np.flatnonzero(np.isinf(data.data))
+        if len(infinite):
+            j = int(np.searchsorted(data.indptr, infinite[0], side="right")) - 1
+            here = slice(data.indptr[j], data.indptr[j + 1])
+            name = f"column {self.names[j]!r} of {self.name}"
+            check_no_inf(name, data.data[here], data.indices[here])
         return data
 
     def column(self, j: Any) -> Column:
@@ -133,7 +139,7 @@ class Table:
         data = self.readable
         stored = slice(data.indptr[j], data.indptr[j + 1])
         values = data.data[stored]
-        if 2 * len(values) < self.n and not np.isinf(values).any():
+        if 2 * len(values) < self.n:
             if values.dtype == float:
                 return Column(values, data.indices[stored])
             column = read(name, values, len(values))

@@ -40,6 +40,7 @@ def test_explorer_shows_q_and_w_of_a_motif_and_the_best_motifs_at_a_position(
     assert page.input_value("#motif") == "GATTACA"
     for motif in ("ATT", "GATTAC", "AGATTACAGATT", "GATTACA"):
         page.fill("#motif", motif)
+        page.fill("#position", "20")
         Q, w = expected(weights, motif)
         peak, value = re.search(
             r"position (\d+): Q = ([\d.e-]+),", page.inner_text("#message")

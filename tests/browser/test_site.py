@@ -144,7 +144,7 @@ def test_cells_fold_and_copy(server, open_page):
 
 
 def test_tables_are_aligned(server, open_page):
-    page = open_page(f"{server}/notebooks/07_gaussian_svm.html")
+    page = open_page(f"{server}/notebooks/03_normal.html")
     number, name = (
         page.locator("table.dataframe td").first,
         page.locator("table.dataframe tbody th").first,

@@ -5,11 +5,10 @@ import shutil
 import subprocess
 import sys
 
-import nbformat
 import pytest
 
+from tests.tiny import write_compendium, write_notebook
 from workflow import ROOT
-from workflow.run import tidy
 
 CELLS = [
     "n: int = 1  # a number\nname: str = 'ü'  # a letter",
@@ -29,16 +28,9 @@ def compendium(tmp_path, request):
         shutil.copytree(ROOT / name, folder / name)
     for name in ("Makefile", "requirements.lock", "codecheck.yml"):
         shutil.copy(ROOT / name, folder / name)
-    for name in ("notebooks", "figures", "data", "docs"):
-        (folder / name).mkdir()
+    write_compendium(folder)
     (folder / ".venv").symlink_to(sys.prefix)
-    (folder / "README.md").write_text("<!-- claims -->\n<!-- /claims -->\n")
-    (folder / "docs" / "guide.md").touch()
-    (folder / "data" / "misprints.json").write_text("[]")
-    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(CELLS)]
-    cells[0].metadata["tags"] = ["parameters"]
-    notebook = tidy(nbformat.v4.new_notebook(cells=cells))
-    nbformat.write(notebook, folder / "notebooks" / "03_tiny.ipynb")
+    write_notebook(folder / "notebooks" / "03_tiny.ipynb", *CELLS)
     (folder / "a grid, größer.yaml").write_text(GRID, encoding="utf-8")
     return folder
 
