@@ -192,8 +192,8 @@ class ConditionalScoreDisplay:
     >>> import firmlib
     >>> die = np.arange(1, 7).reshape(-1, 1)
     >>> square = firmlib.conditional_expected_score(lambda X: X[:, 0] ** 2, die, 0)
-    >>> firmlib.ConditionalScoreDisplay(square, "eyes").plot().ax_.get_xlabel()
-    'eyes'
+    >>> firmlib.ConditionalScoreDisplay(square, "pips").plot().ax_.get_xlabel()
+    'pips'
     """
 
     curve: ConditionalScore
@@ -215,7 +215,7 @@ class ConditionalScoreDisplay:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`, by default into a new figure with a legend.
 
-        Red is q_f with two standard errors on either side, orange the mean score with Q_f on
+        Vermilion is q_f with two standard errors on either side, orange the mean score with Q_f on
         either side, grey the share of rows, purple the missing values. Many bins are pooled, and
         so are the rarest levels of a category.
         """

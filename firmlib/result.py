@@ -198,7 +198,7 @@ class FirmResult:
         return pd.DataFrame(columns, self._index).iloc[order]
 
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
-        """Return one row per feature, the most important first; `ranks` adds those of `ranks`."""
+        """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
         table = self._frame(self._order)
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 

@@ -77,7 +77,7 @@ def test_parts_and_figures_are_kept_as_they_are():
     shown = claim._repr_markdown_().splitlines()
     assert shown[0] == "`2.3-slope` **partly**: Half."
     assert shown[1:3] == ["- holds: slope", "- fails: sign"]
-    assert shown[3].startswith("- figures: Q 0.333, 0; n 12345; by kind 2 (a), 0.123 (1);")
+    assert shown[3].startswith("- values: Q 0.333, 0; n 12345; by kind 2 (a), 0.123 (1);")
 
 
 def test_collect_keeps_the_papers_order_and_leaves_the_rest_open(output):
@@ -104,7 +104,7 @@ def test_summary_strip_and_page_show_the_findings():
     assert pages.strip(ledger).splitlines()[-1] == "**2.3** ✔✘ · **1.2** …"
     page = pages.page(ledger, [{"place": "2.1", "printed": "q", "meant": "Q"}])
     assert "| ✘ | [`2.3-slope`](../notebooks/04_binary.ipynb) |" in page
-    assert "- found: a < b\n- fails: as printed\n- figures: gap 0.5\n" in page
+    assert "- found: a < b\n- fails: as printed\n- values: gap 0.5\n" in page
     assert "| 2.1 | q | Q |\n" in page
     with pytest.raises(ValueError, match="unknown"):
         claims.summary("nothing")

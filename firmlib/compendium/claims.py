@@ -138,7 +138,7 @@ def details(claim: dict) -> list[str]:
         "corrected": claim["correction"],
         "holds": "; ".join(name for name, flag in parts if flag),
         "fails": "; ".join(name for name, flag in parts if not flag),
-        "figures": "; ".join(f"{name} {_text(value)}" for name, value in claim["measured"].items()),
+        "values": "; ".join(f"{name} {_text(value)}" for name, value in claim["measured"].items()),
     }
     return [f"- {name}: {line}" for name, line in lines.items() if line]
 

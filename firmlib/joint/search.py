@@ -53,16 +53,16 @@ def search(
 
     A condition says that a number lies above or below a threshold (tenths of the rows), that a
     category has a level, or that a value is missing. One random half of the rows is searched
-    exhaustively; importances come from the other half, since the best of many rules looks better
-    than it is where it was found. A search that would take more than a minute raises an error with
-    the number of rules.
+    exhaustively; importances come from the other half, because the best of many rules
+    looks too good on the rows where it was found. A search that would take more than a minute
+    raises an error with the number of rules.
 
     Parameters
     ----------
     score, X, sample_weight, groups, categorical, response_method, target, confidence_level
         As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
     order, n : int, default 2 and 10
-        The largest number of conditions in a rule; how many rules to return, if so many matter.
+        The largest number of conditions in a rule; the largest number of rules to return.
     min_rows : int, default 20
         Rows of the searched half in which a rule must hold, and in which it must fail.
     distinct : float, default 0.8
@@ -131,10 +131,15 @@ def search(
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SearchResult(FirmResult):
-    """Rules found by `search`: a `FirmResult` from rows that the search has not seen.
+    """Rules found by `search`: a `FirmResult` from rows that the search did not use.
 
-    `searched` is Q of each rule where it was found, too large as the best of many; `covered` is the
-    share of all rows in which it holds.
+    `searched` is Q of each rule on the searched rows, which is too large because the rule is the
+    best of many; `covered` is the share of all rows in which the rule holds.
+
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> firmlib.search(X[:, 0] > 0, X, order=1, n=1).covered.round(1)
+    array([0.5])
     """
 
     searched: np.ndarray

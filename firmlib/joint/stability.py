@@ -27,7 +27,7 @@ def stability(
     standardize: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    """Importances of a model that is fitted again to parts of the rows, on all rows each time.
+    """Importances of a model refitted to subsets of the rows, each evaluated on all rows.
 
     Returns a frame with a row per feature, the most important first: the mean of Q_f over the fits,
     and its standard deviation from the "rows", from the "model" (the spread over the fits) and in

@@ -31,6 +31,9 @@ class Motif(NamedTuple):
     importance: float
     pwm: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"Motif({self.word!r}, position={self.position}, importance={self.importance:.6g})"
+
 
 class Motifs(list[Motif]):
     """A list of `Motif` that names the background they were found under."""
