@@ -24,6 +24,9 @@ class Motif(NamedTuple):
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
     b is e times less likely if it costs one k-th of the importance.
+
+    >>> Motif("GATTACA", 20, 0.8, np.eye(4)[[2, 0, 3, 3, 0, 1, 0]])
+    Motif('GATTACA', position=20, importance=0.8)
     """
 
     word: str
