@@ -268,3 +268,13 @@ def test_constants_have_importance_exactly_zero(rng, n, value):
             assert not result.importances.any()
             assert not result.standardized.any()
             assert np.abs(result.variance).max() < 1e-15  # up to rounding
+
+
+def test_warnings_point_to_the_caller():
+    X = np.column_stack([np.random.default_rng(0).normal(size=(200, 2)), np.ones(200)])
+    ways = [lambda: firm(X[:, 0], X), lambda: firm(X[:, 0], X, {"g": [0, 1]})]
+    ways += [lambda: firm(X[:, 0], X, given=1), lambda: conditional_expected_score(X[:, 0], X, 2)]
+    for way in ways:
+        with pytest.warns(UserWarning, match="importance 0|rows are few") as caught:
+            way()
+        assert {warning.filename for warning in caught} == {__file__}

@@ -127,17 +127,13 @@ class Estimate:
         """Whether fewer than ten folds dominate the error."""
         return 10 * (self.psi**4).sum(axis=0) > 3 * self.J**2
 
-    def interval(self, level: float, tests: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds for Q from (estimate - V)^2 <= t^2 (slope V + rest).
 
-        The lower bound is 0 if the test does not reject; `tests` is for Bonferroni's correction.
+        The lower bound is 0 if the test does not reject.
         """
-        alpha = (1 - level) / tests
-        t, a, V = (
-            special.stdtrit(degrees(self.psi), 1 - alpha / 2),
-            self.slope,
-            np.maximum(self.V, 0),
-        )
+        alpha, a, V = 1 - level, self.slope, np.maximum(self.V, 0)
+        t = special.stdtrit(degrees(self.psi), 1 - alpha / 2)
         middle, half = self.V + t * t * a / 2, t * np.sqrt(a * V + self.noise[0] + (t * a / 2) ** 2)
         low = np.where(self.pvalue > alpha, 0, np.minimum(middle - half, V))  # nan: a population
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
@@ -168,13 +164,8 @@ def compare(
     df = degrees(a - b) if paired else np.minimum(degrees(a), degrees(b))
     t = np.where(exact, 0, np.abs(gap) / np.sqrt(np.maximum(variance, TINY)))
     p = np.where(exact & (gap != 0) & (Ja + Jb > 0), 0.0, 2 * special.stdtr(df, -t))
-    Q, Q2, (low, high), (low2, high2) = (
-        one.Q[i],
-        other.Q[j],
-        one.interval(level),
-        other.interval(level),
-    )
-    low, high, low2, high2 = low[i], high[i], low2[j], high2[j]
+    Q, (low, high) = one.Q[i], (end[i] for end in one.interval(level))
+    Q2, (low2, high2) = other.Q[j], (end[j] for end in other.interval(level))
 
     def both(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> np.ndarray:  # Zou 2007
         return np.where(exact, 0, np.sqrt((x - y) ** 2 + 2 * (1 - r) * x * y))

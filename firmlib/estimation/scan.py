@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import Read, Source, Sums, fold_totals, moved_totals, summed
-from firmlib.tables.checks import short
+from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
@@ -117,11 +116,10 @@ class Tally:
             crowded = (ends > (0.05 + 2 * axes.ends) * W.sum(axis=1)) & ~axes.exact
             if crowded.any():
                 beyond = [names[some[k]] for k in np.flatnonzero(crowded)]
-                warnings.warn(
+                warn(
                     f"many values of {short(beyond)} lie beyond those of the first rows, from "
                     "which bins were found, so importances are too small: shuffle the rows, or "
-                    "pass bins= of a stream that saw rows from all parts",
-                    stacklevel=3,
+                    "pass bins= of a stream that saw rows from all parts"
                 )
 
 
@@ -141,11 +139,10 @@ def collected(parts: Iterator[Found], names: Sequence[str]) -> tuple[Estimate, l
     silent = np.isnan(estimate.V)
     if silent.any():
         some = [name for name, no in zip(names, silent, strict=True) if no]
-        warnings.warn(
+        warn(
             f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are "
             "constant, missing, have a level of their own in nearly every row, or are nominal and "
-            "have no slope",
-            stacklevel=5,
+            "have no slope"
         )
         kept = np.where(silent, 0.0, 1.0)
         estimate = Estimate(

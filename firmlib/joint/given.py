@@ -10,7 +10,6 @@ Where all columns have few levels, and in a population, both come from cells ins
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -24,6 +23,7 @@ from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
 from firmlib.joint.cells import contrast, nothing
 from firmlib.joint.learning import PARTS, design, fitted
+from firmlib.tables.checks import warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
@@ -101,12 +101,11 @@ def adds_to(
         gains.append(gain)
     if silent:
         said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
-        warnings.warn(f"importance 0 for {said}", stacklevel=3)
+        warn(f"importance 0 for {said}")
     if memory and sample.n < FEW_ROWS:
-        warnings.warn(
+        warn(
             f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
-            f"too small; expected at least {FEW_ROWS} rows",
-            stacklevel=3,
+            f"too small; expected at least {FEW_ROWS} rows"
         )
     return Learned(**vars(Estimate.concatenate(estimates)), gain=np.array(gains)), sources
 

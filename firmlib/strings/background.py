@@ -1,7 +1,6 @@
 """The distribution of sequences that an expected score is taken over (Section 1.2)."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
@@ -12,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.tables import checks
-from firmlib.tables.checks import check_array, check_integer, check_memory
+from firmlib.tables.checks import check_array, check_integer, check_memory, warn
 
 __all__ = ["Background"]
 
@@ -106,12 +105,11 @@ class Background:
             possible[constant] = np.eye(a)[X[0, constant]]
         elif len(constant):
             shown = ", ".join(f"{j} ({alphabet.letters[X[0, j]]})" for j in constant[:4])
-            warnings.warn(
+            warn(
                 f"all sequences have the same letter in column {shown}"
                 f"{', …' * (len(constant) > 4)}, but this background is the same at all positions: "
                 "words over it get importance although nothing varies there; pass positional=True "
-                "to Background.fit, or leave the column out",
-                stacklevel=2,
+                "to Background.fit, or leave the column out"
             )
         first = np.full(a**order, float(pseudo_count))
         for t, column in enumerate(letters(np.arange(a**order), order, a).T):

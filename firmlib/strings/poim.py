@@ -12,7 +12,7 @@ from firmlib.binary import firm_from_poim
 from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
 from firmlib.strings.background import Background, marginal
 from firmlib.strings.weights import PositionalWeights, check_background, find
-from firmlib.tables.checks import check_array, check_integer, check_memory, check_option
+from firmlib.tables.checks import check_array, check_integer, check_memory, check_option, warn
 
 __all__ = ["max_by_length", "motif_rank", "poim"]
 
@@ -67,7 +67,7 @@ def poim(
 
 
 def check_weights(
-    weights: object, background: Background | None, stacklevel: int = 3
+    weights: object, background: Background | None
 ) -> tuple[PositionalWeights, Background]:
     """Return both, the background uniform for None; warn of a surrogate that explains little."""
     if not isinstance(weights, PositionalWeights):
@@ -79,10 +79,9 @@ def check_weights(
             hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
         raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
     if weights.r2 is not None and weights.r2 < LOW_R2:
-        warnings.warn(
+        warn(
             f"these importances are those of a surrogate with R² {weights.r2:.2f}, which misses "
-            "most of what the model does: measure them on the model with confirm",
-            stacklevel=stacklevel,
+            "most of what the model does: measure them on the model with confirm"
         )
     return weights, check_background(weights, background)
 

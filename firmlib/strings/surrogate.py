@@ -1,7 +1,6 @@
 """Any model of sequences: a linear string score fitted to it, and motifs measured on it."""
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
-from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option
+from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option, warn
 
 __all__ = ["confirm", "fit_surrogate"]
 
@@ -86,11 +85,10 @@ def fit_surrogate(
     ]
     best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2 or 0.0, nan=-np.inf))
     if best.r2 is not None and best.r2 < LOW_R2:
-        warnings.warn(
+        warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
             f"scores (R² {best.r2:.2f}): its importances miss most of what the model does; draw "
-            "more sequences, allow longer words (degree), and confirm motifs on the model",
-            stacklevel=2,
+            "more sequences, allow longer words (degree), and confirm motifs on the model"
         )
     return best
 
@@ -247,10 +245,7 @@ def confirm(
     error = np.sqrt(noise.var(axis=1) / (n - 2) + rare**2)
     error[rare == 0] = _SURE * np.ptp(s) / n
     if np.ptp(s) == 0:
-        warnings.warn(
-            f"the score is the same for all {s.size} sequences, so that nothing can be measured",
-            stacklevel=2,
-        )
+        warn(f"the score is the same for all {s.size} sequences, so that nothing can be measured")
         measured[:], error[:] = np.nan, np.nan
     columns = {"motif": [p[0] for p in pairs], "position": [p[1] for p in pairs]}
     columns |= {"surrogate": known, "measured": measured, "standard_error": error}

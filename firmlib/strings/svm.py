@@ -1,6 +1,5 @@
 """A support vector classifier with the weighted degree kernel (Section 3.3)."""
 
-import warnings
 from numbers import Integral
 from typing import Self
 
@@ -17,7 +16,7 @@ from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.weights import PositionalWeights
-from firmlib.tables.checks import check_number, check_option, check_weights
+from firmlib.tables.checks import check_number, check_option, check_weights, warn
 
 __all__ = ["WDSClassifier"]
 
@@ -212,10 +211,9 @@ def _newton(
         if t == 0:  # the conjugate gradients stopped too early for a descent
             precision /= 10
         a, Ka, b = a + t * da, Ka + t * Kda, b + t * db
-    warnings.warn(
+    warn(
         f"stopped after {max_iter} steps at a relative error of {error:.1e}, above tol={tol}",
         ConvergenceWarning,
-        stacklevel=3,
     )
     return a, b, max_iter
 

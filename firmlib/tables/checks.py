@@ -1,5 +1,7 @@
 """Checks of input; every message names the argument, the value and what was expected."""
 
+import inspect
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,6 +18,14 @@ RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samp
 def short(values: Sequence, most: int = 5) -> str:
     """Show the first `most` of some values in a message."""
     return f"[{', '.join(map(repr, values[:most]))}{', …' * (len(values) > most)}]"
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("firmlib."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_option(name: str, value: object, options: Iterable[str]) -> None:
