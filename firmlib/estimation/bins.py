@@ -21,6 +21,7 @@ FEW = 2**14
 
 _SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the slots
 _CELLS = 16  # of the lookup table per slot
+_LAG = 8  # slots whose width shows where cells must be finest
 _FINEST, _TAILS = 9, 1.5
 
 
@@ -145,16 +146,16 @@ class Axes:
 
     @cached_property
     def lookup(self) -> Lookup:
-        """The lookup table: linear cells or, if these are too coarse, around the narrowest slot."""
+        """The lookup table: linear cells or, if these are too coarse, around the narrowest slots."""
         linear = Lookup.of(self.start, *np.zeros((2, len(self.start))))
         coarse = np.flatnonzero(linear.own < self._enough)
         if len(coarse):  # long tails
-            start = self.start[coarse]
+            start, lag = self.start[coarse], min(_LAG, self.slots - 1)
             with np.errstate(invalid="ignore"):  # inf - inf
-                width = np.diff(start, axis=1)
+                width = start[:, lag:] - start[:, :-lag]
             width = np.where(width > 0, width, np.inf)
             least, row = width.argmin(axis=1), np.arange(len(start))
-            other = Lookup.of(start, start[row, least], width[row, least])
+            other = Lookup.of(start, start[row, least], width[row, least] / lag)
             better = other.own > linear.own[coarse]
             for mine, theirs in zip(linear, other, strict=True):
                 mine[coarse[better]] = theirs[better]
