@@ -146,7 +146,7 @@ class Axes:
 
     @cached_property
     def lookup(self) -> Lookup:
-        """The lookup table: linear cells or, if these are too coarse, around the narrowest slots."""
+        """The lookup table: linear cells or, if too coarse, cells around the narrowest slots."""
         linear = Lookup.of(self.start, *np.zeros((2, len(self.start))))
         coarse = np.flatnonzero(linear.own < self._enough)
         if len(coarse):  # long tails
