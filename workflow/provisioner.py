@@ -4,20 +4,29 @@ Registered in pyproject.toml, chosen by JUPYTER_DEFAULT_PROVISIONER_NAME=firmlib
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
+import uuid
 from multiprocessing import get_context
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
 
-from workflow.warm import end_with_parent
+from workflow.warm import LINUX, end_with_parent
 
 
 class Provisioner(LocalProvisioner):
     """A local provisioner whose process is a fork."""
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Let the kernel listen on sockets without files: a free port may be taken by another."""
+        if LINUX and self.parent is not None and self.parent.transport != "ipc":
+            self.parent.transport, self.parent.cache_ports = "ipc", False
+            self.parent.ip = f"@firmlib-{uuid.uuid4().hex}"  # the at sign: no files
+        return await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork a process that becomes the kernel."""
@@ -26,6 +35,12 @@ class Provisioner(LocalProvisioner):
         self.process.start()
         self.pid = self.pgid = self.process.pid
         return self.connection_info
+
+    async def send_signal(self, signum: int) -> None:
+        """Signal the kernel with its subprocesses, or alone before it has a group of its own."""
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError):
+                return kill(self.pid, signum)
 
     async def poll(self) -> int | None:
         """Return the exit status, None while the kernel lives."""
