@@ -337,3 +337,21 @@ def test_clusters_that_lie_far_apart_keep_their_bins():
     z = np.random.default_rng(0).normal(size=100_000)
     X = np.column_stack([z, np.where(z > 0, 1e6 + z, z)])
     np.testing.assert_allclose(firm(z, X).importances, z.std(), rtol=0.001)
+
+
+def test_a_column_that_is_missing_at_first_keeps_its_digits():
+    rng = np.random.default_rng(0)
+    f = np.where(np.arange(2000) < 1000, np.nan, rng.normal(size=2000))
+    s = np.nan_to_num(f, nan=1e13) + rng.normal(size=2000)
+    bins = StreamingFirm().partial_fit(f[1000:, None], s[1000:]).bins
+    whole = StreamingFirm(bins=bins, missing="drop")
+    parts = [StreamingFirm(bins=bins, missing="drop") for _ in range(4)]
+    for k, part in enumerate(parts):
+        here = slice(500 * k, 500 * (k + 1))
+        whole.partial_fit(f[here, None], s[here])
+        part.partial_fit(f[here, None], s[here])
+    for part in parts[1:]:
+        parts[0].merge(part)
+    expected = firm(s[1000:], f[1000:, None]).variance
+    for stream in (whole, parts[0]):
+        np.testing.assert_allclose(stream.result().variance, expected, rtol=1e-6)

@@ -123,22 +123,24 @@ class Sums:
         for a in range(0, n, _ROWS):
             here = slice(a, min(a + _ROWS, n))
             F = read(slice(None), here)
-            if self.centre is None:
-                self.centre = self._centres(F, rows.s[here])
+            if self.centre is None or np.isnan(self.centre).any():
+                new = self._centres(F, rows.s[here])
+                old = new if self.centre is None else self.centre
+                self.centre = np.where(np.isnan(old), new, old)
             step = max(1, min(_VALUES // F.shape[1], _CELLS // self.sums[0, :, 0].size))
             step, centre, each = 1 if np.ptp(self.centre) else step, np.nan, np.empty(0)
             for j in range(0, len(F), step):
                 if self.centre[j] != centre:
                     centre = self.centre[j]
-                    each = rows.parts(centre, here)
+                    each = rows.parts(np.nan_to_num(centre), here)
                 self._tally(j, self._slots(j, F[j : j + step]), each, rows.fold[here])
 
     def _centres(self, F: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """Return the median of the scores for each column; those of dropped rows do not count."""
+        """Return the median of the scores that count for each column; nan if all are dropped."""
         found = np.full(len(F), np.median(s))
         for j in np.flatnonzero(np.isnan(F).any(axis=1)) if self.drop else ():
             known = s[~np.isnan(F[j])]
-            found[j] = np.median(known) if len(known) else found[j]
+            found[j] = np.median(known) if len(known) else np.nan
         return found
 
     def _tally(self, j: int, slot: np.ndarray, each: np.ndarray, fold: np.ndarray) -> None:
@@ -186,7 +188,8 @@ class Sums:
         if other.centre is None:
             return
         theirs = copy.deepcopy(other)
-        self.centre = other.centre if self.centre is None else self.centre
+        own = other.centre if self.centre is None else self.centre
+        self.centre = np.where(np.isnan(own), other.centre, own)
         if len(codes) and self.axes.kind == "levels":
             start = codes[theirs.axes.start.astype(int)]
             order = np.argsort(start[0])
@@ -198,7 +201,7 @@ class Sums:
                 theirs._grow(j, np.setdiff1d(own[np.isfinite(own)], new))
         if not np.array_equal(self.axes.start, theirs.axes.start):
             raise ValueError("other has other bins; expected streams with the same bins")
-        moved = recentred(theirs.sums, (self.centre - other.centre)[:, None])
+        moved = recentred(theirs.sums, np.nan_to_num(self.centre - other.centre)[:, None])
         alike = len(moved) == len(self.sums)
         self.sums = self.sums + moved if alike else five(self.sums) + five(moved)
 
@@ -226,7 +229,7 @@ class Sums:
         K, by_rank = int(np.log2(max(B - 1, 1))), ~self.axes.exact & (self.axes.kind == "nested")
         merges = np.where(by_rank, K - self.axes.scales(n)[0], 0).tolist()
         kept, found = self._kept(pooled).swapaxes(0, 1), []
-        centre = np.zeros(len(columns)) if self.centre is None else self.centre
+        centre = np.zeros(len(columns)) if self.centre is None else np.nan_to_num(self.centre)
         for j, column in enumerate(columns):
             ordered = column is None or column.kind != "nominal"
             told = marks[j], missing[j], centre[j], kept[j], self.axes.start[j], ordered
