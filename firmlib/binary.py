@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_binary, check_memory, check_probability
+from firmlib.tables.checks import check_array, check_memory, check_probability
 
 __all__ = [
     "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
@@ -45,9 +45,7 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     """
     weights = check_array("weights", weights, 1)
     values = check_array("values", values, 2, (None, len(weights)))
-    bad = values[~np.isin(values, (-1, 0, 1))]
-    if bad.size:
-        raise ValueError(f"values must hold only -1, 0 and 1, got {bad[0]:g}")
+    _check_entries("values", values, -1, 0, 1)
     k = np.abs(values).sum(axis=1)
     if (k == 0).any():
         raise ValueError(f"values must name a variable in each row, got none in row {k.argmin()}")
@@ -70,7 +68,8 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     >>> firm_empirical([1, 0], [[-1, -1], [1, -1], [1, 1], [1, 1]]).round(3)
     array([0.866, 0.5  ])
     """
-    X = check_binary("X", X, -1, 1)
+    X = check_array("X", X, 2)
+    _check_entries("X", X, -1, 1)
     weights = check_array("weights", weights, 1, (X.shape[1],))
     n, n_plus, n_minus = len(X), (X > 0).sum(axis=0), (X < 0).sum(axis=0)
     varies = n_plus * n_minus > 0
@@ -98,11 +97,12 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     (0.433, -0.144)
     """
     X = check_array("X", X, 2)
-    check_binary("X", X, X.min(), X.max())
+    low, high = X.min(), X.max()
+    _check_entries("X", X, low, high)
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    upper = (X.max() == X).astype(float)
+    upper = (high == X).astype(float)
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
     Z = np.hstack([1 - upper, upper])
     P = Z.T @ Z / n
@@ -126,3 +126,10 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     p = check_probability("p", p)
     poim = check_array("poim", poim, np.ndim(poim))
     return np.where(p < 1, poim * np.sqrt(p / np.where(p < 1, 1 - p, 1)), 0)
+
+
+def _check_entries(name: str, array: np.ndarray, *allowed: float) -> None:
+    bad = array[~np.isin(array, allowed)]
+    if bad.size:
+        *some, last = [f"{value:g}" for value in allowed]
+        raise ValueError(f"{name} must hold only {', '.join(some)} and {last}, got {bad[0]:g}")

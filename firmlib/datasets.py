@@ -51,15 +51,11 @@ def boolean_table(
     n_variables = check_integer("n_variables", n_variables, 1, 10)
     check_option("coding", coding, ("01", "+-"))
     bits = np.array(list(product([False, True], repeat=n_variables)))
-    true = _evaluate(formula, {f"x{j + 1}": column for j, column in enumerate(bits.T)})
     X = bits.astype(float) if coding == "01" else 2.0 * bits - 1
-    return X, np.where(np.broadcast_to(true, len(X)), 1, -1)
-
-
-def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
+    variables = {f"x{j + 1}": column for j, column in enumerate(bits.T)}
     try:
         tree = ast.parse(str(formula).translate(_SYMBOLS).strip(), mode="eval")
-        return _truth(tree.body, variables)
+        true = _truth(tree.body, variables)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"formula={formula!r} is not a Boolean formula: {error}") from error
     except KeyError as error:
@@ -67,6 +63,7 @@ def _evaluate(formula: str, variables: dict[str, np.ndarray]) -> np.ndarray:
             f"formula={formula!r} uses {error.args[0]}, expected only {', '.join(variables)}, "
             "0, 1, ~, &, ^, | and parentheses"
         ) from None
+    return X, np.where(np.broadcast_to(true, len(X)), 1, -1)
 
 
 def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
@@ -168,7 +165,9 @@ def gattaca(
         u = rng.random_sample((len(draw), length))
         X[draw] = np.sum([u >= edge for edge in edges], axis=0, dtype=np.uint8)
         planted = draw[y[draw] == 1]
-        copies = _mutated(rng, codes, len(planted), mutations, unseen)
+        copies, row = np.tile(codes, (len(planted), 1)), np.arange(len(planted))[:, None]
+        at = np.argsort(rng.random_sample(copies.shape), axis=1, kind="stable")[:, :mutations]
+        copies[row, at] = (copies[row, at] + rng.randint(int(unseen), 4, size=at.shape)) % 4
         start = rng.choice(len(places), size=len(planted), p=places / places.sum())
         X[planted[:, None], start[:, None] + np.arange(k)] = copies
         windows = np.lib.stride_tricks.sliding_window_view(X[draw], k, axis=1)
@@ -179,18 +178,6 @@ def gattaca(
         f"motif={motif!r} occurs by chance too often for unseen=True: {len(draw)} of {n} sequences "
         f"of length={length} still contain it after {_ROUNDS} draws"
     )
-
-
-def _mutated(
-    rng: np.random.RandomState, motif: np.ndarray, n: int, mutations: int, change: bool
-) -> np.ndarray:
-    """`n` copies of a motif with `mutations` letters redrawn, to another letter if `change`."""
-    copies = np.tile(motif, (n, 1))
-    rows = np.arange(n)[:, None]
-    places = np.argsort(rng.random_sample((n, len(motif))), axis=1, kind="stable")[:, :mutations]
-    step = rng.randint(1, 4, size=places.shape) if change else rng.randint(0, 4, places.shape)
-    copies[rows, places] = (copies[rows, places] + step) % 4
-    return copies
 
 
 def data_file(name: str) -> Path:

@@ -1,14 +1,14 @@
 """Pictures: importances as bars, q_f as a curve, interactions as a heat map."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from firmlib import _drawing as drawing
-from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, wrapped
+from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, draw_points
 from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
@@ -17,15 +17,14 @@ from firmlib.tables.checks import check_integer, check_option
 # After firmlib._drawing, which says how to get matplotlib.
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 __all__ = [
     "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY", "ConditionalScoreDisplay",
-    "FirmDisplay", "plot_by_class", "plot_curves", "plot_interactions",
+    "FirmDisplay", "curve_legend", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
 _DIRECTIONS = {
@@ -37,37 +36,57 @@ _SCORES = {"decision_function": "decision value", "predict": "prediction"}
 _SCORES |= {"predict_proba": "probability", "callable": "score", "values": "score"}
 
 
-def _size(labels: list[str]) -> tuple[float, int]:
-    """Return the approximate width of labels in inches, and their largest number of lines."""
-    letters = max(len(line) for label in labels for line in label.split("\n"))
-    lines = max(label.count("\n") + 1 for label in labels)
-    return 0.56 * plt.rcParams["font.size"] / 72 * letters, lines
+def _wrapped(name: object, letters: int = 40) -> str:
+    """Return a name in lines of at most `letters` letters, with every "$" escaped."""
+    return fill(str(name), letters, max_lines=4, placeholder=" …").replace("$", r"\$")
 
 
-def _panels(number: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    """Return a figure with panels of this size, at most `columns` in a row, and its axes."""
+def _size(labels: Sequence[str]) -> tuple[float, float]:
+    """Return the approximate width and height in inches of labels below each other."""
+    lines = [label.split("\n") for label in labels]
+    letters = max(len(line) for each in lines for line in each)
+    height = 0.25 * len(labels) * max(0.75 * max(map(len, lines)), 1)
+    return 0.56 * plt.rcParams["font.size"] / 72 * letters, height
+
+
+def _panels(
+    number: int, columns: int, width: float, height: float, margin: float = 0
+) -> Sequence[Axes]:
+    """Return the axes of panels of this size, at most `columns` in a row, in a new figure."""
     columns = min(check_integer("columns", columns, 1), number)
     rows = -(-number // columns)
-    size = max(0.5 + width * columns, 4.4), 0.6 + height * rows  # a legend needs 4.4 inches
-    options: Any = {"figsize": size, "layout": "constrained", "sharey": True, "squeeze": False}
-    figure, axes = plt.subplots(rows, columns, **options)
+    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * rows  # 4.4 for the legend
+    figure = plt.figure(figsize=size, layout="constrained")
+    axes: Any = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for ax in axes.flat[number:]:
         ax.remove()
-    return figure, axes.flat[:number]
+    return axes.flat[:number]
+
+
+def _legend(figure: Any, loc: str, ncols: int, ax: Axes | None = None, **place: Any) -> None:
+    """Explain what is drawn in a figure or in one of its axes, each mark once."""
+    marks: dict[str, Any] = {}
+    for one in [ax] if ax else figure.axes:
+        found = zip(*one.get_legend_handles_labels(), strict=True)
+        found = sorted(found, key=lambda mark: isinstance(mark[0], LineCollection))  # errors last
+        marks |= {text: mark for mark, text in found}
+    style: Any = {"fontsize": "small", "frameon": False, "loc": loc, "ncols": ncols}
+    (ax or figure).legend([*marks.values()], [*marks], **style, **place)
 
 
 def _score_name(result: FirmResult) -> str:
     """Return the name of the score, such as "probability of class 1"."""
     name = _SCORES.get(result.response, result.response)
     kind = "" if result.response == "predict" else "class "
-    return name if result.target is None else wrapped(f"{name} of {kind}{result.target}")
+    return name if result.target is None else _wrapped(f"{name} of {kind}{result.target}")
 
 
-def _label_importances(result: FirmResult, drawn: int, score: str) -> str:
+def _label_importances(result: FirmResult, drawn: int) -> str:
     """Return the label of the axis, with the number of features that are not drawn."""
+    score = _score_name(result)
     lines = ["importance $Q_f$" + f" ({score})" * (score != "score")]
     if result.given:
-        lines.append(wrapped(f"given {', '.join(result.given)}"))
+        lines.append(_wrapped(f"given {', '.join(result.given)}"))
     if hidden := len(result) - drawn:
         lines.append(f"({hidden} less important feature{'s' * (hidden > 1)} not shown)")
     return "\n".join(lines)
@@ -103,59 +122,49 @@ class FirmDisplay:
         """
         result, own = self.result, ax is None
         names = list(result.to_frame().index[: check_integer("n", n, 1)])
-        if ax is None:
-            width, lines = _size([wrapped(name) for name in names])
-            height = 1.4 + 0.25 * len(names) * max(0.75 * lines, 1)
-            width = 3.8 + max(width, 1) + 1.6 * ranks
-            ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
-        marks = _draw_bars(ax, result, names)
-        ax.set_xlabel(_label_importances(result, len(names), _score_name(result)))
+        labels = [_wrapped(name) for name in names]
+        width, height = _size(labels)
+        ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width)[0]
+        _draw_bars(ax, result, names, labels)
+        ax.set_xlabel(_label_importances(result, len(names)))
         if ranks:
-            marks |= _draw_ranks(ax, result.ranks(result.confidence_level).loc[names])
+            table = result.ranks(result.confidence_level).loc[names]
+            rank, best, worst = table[["rank", "best", "worst"]].to_numpy().T
+            beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
+            style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
+            style["label"] = "rank, and the ranks the data allow"
+            beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
+            beside.tick_params(axis="y", labelleft=False, length=0)
+            beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
+            beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
+            beside.set_xlabel("rank")
         if own:
-            drawing.legend(ax.figure, marks, loc="outside upper left", ncols=2)
+            _legend(ax.figure, "outside upper left", 2)
         else:
-            drawing.legend(ax, marks, loc="lower right", bbox_to_anchor=(1, 1))
+            _legend(ax.figure, "lower right", 1, ax, bbox_to_anchor=(1, 1))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _draw_bars(ax: Axes, result: FirmResult, names: list[str], letters: int = 40) -> dict[str, Any]:
-    """Draw the importances of features from top to bottom; return the marks for the legend."""
+def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]) -> None:
+    """Draw the importances of features from top to bottom."""
     table = result.to_frame().loc[names, ["importance", "ci_low", "ci_high", "direction"]]
     Q, low, high, direction = table.to_numpy().T
     y = np.arange(len(names))[::-1]
-    marks: dict[str, Any] = {}
     for way, (text, color) in _DIRECTIONS.items():
         if (some := (np.nan_to_num(direction) == way) & (Q > 0)).any():
-            ax.barh(y[some], Q[some], color=color, height=0.7)
-            marks[text] = Patch(color=color)
+            ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
     for i in np.flatnonzero(np.isnan(Q)):
         ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
     if (some := high > low).any():
         # An edge in the colour of the background makes lines visible on bars and beside them.
         edge = [withStroke(linewidth=2.6, foreground=ax.get_facecolor())]
         line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
+        line["label"] = f"{100 * result.confidence_level:g} % confidence interval"
         ax.hlines(y[some], low[some], high[some], **line)
-        marks[f"{100 * result.confidence_level:g} % confidence interval"] = Line2D([], [], **line)
-    ax.set_yticks(y, [wrapped(name, letters) for name in names])
+    ax.set_yticks(y, labels)
     ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
-    return marks
-
-
-def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> dict[str, Any]:
-    """Draw the ranks beside the bars, with brackets from the best to the worst rank."""
-    beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
-    rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
-    style: Any = {"color": RED, "marker": "o", "markersize": 3.5}
-    y = np.arange(len(rank))[::-1]
-    beside.errorbar(rank, y, xerr=[rank - best, worst - rank], capsize=3, ls="", **style)
-    beside.tick_params(axis="y", labelleft=False, length=0)
-    beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
-    beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
-    beside.set_xlabel("rank")
-    return {"rank, and the ranks the data allow": Line2D([], [], **style)}
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
@@ -169,19 +178,17 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     ['a', 'b', 'c']
     """
     names = list(results.importances.index[: check_integer("n", n, 1)])
-    width, lines = _size([wrapped(name, 26) for name in names])
-    height = 0.6 + 0.22 * len(names) * max(0.75 * lines, 1)
-    figure, axes = _panels(len(results), columns, 2.0, height)
-    figure.set_figwidth(figure.get_figwidth() + width)
-    marks, (first, *_) = {}, results.values()
+    labels = [_wrapped(name, 26) for name in names]
+    width, height = _size(labels)
+    axes = _panels(len(results), columns, 2.0, 0.8 + height, width)
+    figure, (first, *_) = plt.gcf(), results.values()
     largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
     for ax, (title, result) in zip(axes, results.items(), strict=True):
-        marks |= _draw_bars(ax, result, names, 26)
-        ax.set_title(wrapped(title, 22), fontsize="medium")
+        _draw_bars(ax, result, names, labels)
+        ax.set_title(_wrapped(title, 22), fontsize="medium")
         ax.set_xlim(0, 1.05 * largest)
-    score = _SCORES.get(first.response, first.response)
-    figure.supxlabel(_label_importances(first, len(names), score), size="medium")
-    drawing.legend(figure, marks, loc="outside upper left", ncols=2)
+    figure.supxlabel(_label_importances(replace(first, target=None), len(names)), size="medium")
+    _legend(figure, "outside upper left", 2)
     return figure
 
 
@@ -204,7 +211,7 @@ class ConditionalScoreDisplay:
     def from_result(cls, result: FirmResult, name: str) -> Self:
         """Display the curve of the feature `name` of a `result`."""
         check_option("name", name, result.curves)
-        return cls(result.curves[name], wrapped(name), _score_name(result))
+        return cls(result.curves[name], _wrapped(name), _score_name(result))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
@@ -219,15 +226,35 @@ class ConditionalScoreDisplay:
         either side, grey the share of rows, purple the missing values. Many bins are pooled, and
         so are the rarest levels of a category.
         """
-        own = ax is None
-        ax = ax or plt.subplots(figsize=(4.4, 3.4), layout="constrained")[1]
-        self.q_ = drawing.draw_curve(ax, self.curve)
-        ax.set_xlabel(self.name + (" (hours)" if self.curve.kind == "duration" else ""))
+        own, curve = ax is None, self.curve
+        ax = ax or _panels(1, 1, 3.9, 2.8)[0]
+        mean, error = float(curve.p @ curve.q), curve.standard_error**2
+        variance = curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error
+        Q, missing = float(np.sqrt(max(variance, 0))), pd.isna(curve.t)
+        band: Any = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
+        ax.axhspan(mean - Q, mean + Q, **band, label="mean ± importance $Q_f$")
+        ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
+        q = draw_points(ax, curve)
+        if missing.any():  # right of the axes, with its share above
+            style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "label": "missing values"}
+            style |= {"transform": ax.get_yaxis_transform(), "clip_on": False}
+            ax.errorbar(1.03, curve.q[missing], 2 * curve.standard_error[missing], **style)
+            share = f"missing: {100 * curve.p[missing][0]:.2g} %"
+            ax.set_title(share, fontsize="small", color=PURPLE, loc="right")
+        data = ax.dataLim
+        ax.update_datalim([(data.x0, data.y0 - 0.3 * data.height)])  # room for the shares of rows
+        ax.autoscale_view()
+        ax.set_xlabel(self.name + (" (hours)" if curve.kind == "duration" else ""))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
         if own:
-            drawing.curve_legend(ax.figure)
-        self.ax_, self.figure_ = ax, ax.figure
+            curve_legend(ax.figure)
+        self.ax_, self.figure_, self.q_ = ax, ax.figure, np.append(q, curve.q[missing])
         return self
+
+
+def curve_legend(figure: Any) -> None:
+    """Explain the marks of curves below a figure."""
+    _legend(figure, "outside lower center", 2 + (figure.get_figwidth() > 6))
 
 
 def plot_curves(
@@ -248,15 +275,15 @@ def plot_curves(
     names = names[: check_integer("n", n, 1)] if features is None else list(features)
     if not names:
         raise ValueError("result has no curve to draw; groups of columns have none")
-    figure, axes = _panels(len(names), columns, 2.1, 2.0)
-    seen = []
+    axes, seen = _panels(len(names), columns, 2.1, 2.0), []
     for ax, name in zip(axes, names, strict=True):
-        seen += [*ConditionalScoreDisplay(result.curves[name], wrapped(name, 26)).plot(ax).q_]
+        seen += [*ConditionalScoreDisplay(result.curves[name], _wrapped(name, 26)).plot(ax).q_]
         ax.set_ylabel("")
     room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
     axes[0].set_ylim(min(seen) - 3 * room, max(seen) + room)
+    figure = plt.gcf()
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
-    drawing.curve_legend(figure)
+    curve_legend(figure)
     return figure
 
 
@@ -276,14 +303,12 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     pairs = [name.split(" × ") for name in result.feature_names]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("result must come from Pairs('interaction'), with names such as 'a × b'")
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
-    labels = [wrapped(name, 32) for name in names]
-    if ax is None:
-        width, lines = _size(labels)
-        side = max(0.2 * lines * len(names), 3) + width
-        ax = plt.subplots(figsize=(side, side + 1), layout="constrained")[1]
-    j, k = np.sort([[names.index(name) for name in pair] for pair in pairs], axis=1).T
-    table = np.full((len(names), len(names)), np.nan)
+    labels = [_wrapped(name, 32) for name in dict.fromkeys(np.ravel(pairs))]
+    width, height = _size(labels)
+    side = max(height, 3) + width
+    ax = ax or _panels(1, 1, side, side)[0]
+    table = np.full((len(labels), len(labels)), np.nan)
+    j, k = np.triu_indices(len(labels), 1)  # the order of the pairs
     table[j, k] = result.importances
     some = result.pvalues_adjusted() < 0.05
     ring = "\n(ring: p < 0.05 after Holm's correction)" if some.any() else ""

@@ -10,13 +10,14 @@ are given by name or position.
 (array([0., 1.]), array([0., 1.]), array([1., 0.]), array([0., 1.]))
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_names, check_option, is_integer, short
+from firmlib.tables.checks import check_array, check_option, is_integer, is_number, short
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -39,7 +40,7 @@ class Feature:
         """Return the value of every row of X."""
         table = Table.of(X)
         column = self.of(table)
-        return column.shown(column.dense(table.n))
+        return column.shown(column.values)
 
     def of(self, table: Table) -> Column:
         """Return its values in the rows of a table."""
@@ -96,32 +97,30 @@ def _label(j: Place) -> str:
 
 
 def _written(value: Any) -> str:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return f"{value:g}" if number else "missing" if value is None else str(value)
+    return f"{value:g}" if is_number(value) else "missing" if value is None else str(value)
 
 
 def _column(table: Table, j: Place) -> Column:
     return table.column(table.place(j))
 
 
-def _numbers(column: Column, j: Place, n: int) -> np.ndarray:
+def _numbers(column: Column, j: Place) -> np.ndarray:
     """Return the values of a column to calculate with; large integers as floats."""
     if column.kind == "nominal":
         raise ValueError(f"{j!r} is a category, whose levels are not numbers; use features.literal")
-    values, labels = column.dense(n), column.labels
-    if labels is None or labels.dtype.kind not in "iu":
-        return values
-    return np.append(labels.astype(float), np.nan)[np.nan_to_num(values, nan=-1).astype(int)]
+    if column.labels is None or column.labels.dtype.kind not in "iu":
+        return column.values
+    return column.shown(column.values).astype(float)
 
 
 def _multiplied(table: Table, js: Sequence[Place]) -> np.ndarray:
-    return np.prod([_numbers(_column(table, j), j, table.n) for j in js], axis=0)
+    return np.prod([_numbers(_column(table, j), j) for j in js], axis=0)
 
 
 def _above(table: Table, j: Place, tau: Any) -> np.ndarray:
     column = _column(table, j)
-    _numbers(column, j, table.n)  # refuses a category
-    x, least = column.dense(table.n), column.number("tau", tau)
+    _numbers(column, j)  # refuses a category
+    x, least = column.values, column.number("tau", tau)
     if np.isnan(least):
         raise ValueError(f"tau={tau!r} is not a level of column {j!r}")
     return np.where(np.isnan(x), np.nan, x > least)
@@ -131,7 +130,7 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
     hold = np.ones(table.n)
     for j, value in values.items():
         column = _column(table, j)
-        x = column.dense(table.n)
+        x = column.values
         missing = np.isnan(x)
         if value is None or missing.all():  # in a chunk without values, the kind is not known
             hold *= missing & (value is None)
@@ -145,7 +144,7 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
 
 
 def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
-    x, y = (_numbers(_column(table, i), i, table.n) for i in (j, k))
+    x, y = (_numbers(_column(table, i), i) for i in (j, k))
     return np.where(np.isnan(x) | np.isnan(y), np.nan, x != y)
 
 
@@ -154,7 +153,7 @@ def _along(table: Table, a: np.ndarray) -> np.ndarray:
         raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
     if is_sparse(table.data):
         return read("X @ a", table.data @ a, table.n).values
-    columns = (_numbers(table.column(j), name, table.n) for j, name in enumerate(table.names))
+    columns = (_numbers(table.column(j), name) for j, name in enumerate(table.names))
     return sum((c * x for c, x in zip(a, columns, strict=True)), np.zeros(table.n))
 
 
@@ -207,7 +206,7 @@ class Pairs:
 def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     """Return the two values of a feature as words, and 0, 1 or nan for each row."""
     column = feature.of(table)
-    x = column.dense(table.n)
+    x = column.values
     seen = np.unique(x[~np.isnan(x)])
     shown = column.shown(seen[:6]).tolist()
     if not 0 < len(seen) <= 2:
@@ -234,7 +233,8 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         if values.n != table.n:
             raise ValueError(f"features has {values.n} rows, but X has {table.n}")
         table.check_rows("features", features)
-        names = values.names if values.is_frame else [f"f{j}" for j in range(values.width)]
+        named = hasattr(values.data, "columns")
+        names = values.names if named else [f"f{j}" for j in range(values.width)]
         found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(names)]
     else:
         _refuse_values(features, table)
@@ -242,6 +242,21 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
     if not found:
         raise ValueError("features is empty; expected at least one")
     return found
+
+
+def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return the names of features, or `feature_names` instead; all must differ."""
+    if isinstance(feature_names, str):
+        raise ValueError(f"feature_names={feature_names!r} must be a list of names")
+    if feature_names is not None and len(feature_names) != len(names):
+        raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
+    names = list(map(str, names if feature_names is None else feature_names))
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise ValueError(
+            f"feature names must differ, got {name!r} {count} times; pass a dict to name features"
+        )
+    return names
 
 
 def is_place(j: Any) -> bool:

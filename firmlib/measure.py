@@ -15,15 +15,14 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import How, scan
 from firmlib.estimation.sums import Source, fold_totals, total_variance
-from firmlib.features import Group, Pairs, Place, exclude, is_place, resolve
+from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import (
     check_confidence_level,
     check_integer,
-    check_n_bins,
-    check_names,
     check_option,
+    is_integer,
     short,
 )
 from firmlib.tables.sources import is_source
@@ -179,14 +178,15 @@ def _estimate(
 
 
 def check_options(
-    method: str, rows: str, missing: str, n_bins: int | str, confidence_level: float
+    method: str, rows: str, missing: str, n_bins: Any, confidence_level: float
 ) -> None:
     """Check the options that `firm` and `StreamingFirm` share."""
     check_option("method", method, ("auto", "slope"))
     check_option("rows", rows, ("sample", "population"))
     check_option("missing", missing, ("level", "drop", "raise"))
-    check_n_bins(n_bins)
     check_confidence_level(confidence_level)
+    if n_bins != "auto" and not (is_integer(n_bins) and n_bins >= 2):
+        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
 
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
@@ -237,8 +237,8 @@ class FirmByClass(UserDict[Any, FirmResult]):
     def importances(self) -> pd.DataFrame:
         """One row per feature, one column per class, sorted by the largest importance."""
         [first, *_] = self.values()
-        index = pd.Index(first.feature_names, name="feature")
-        frame = pd.DataFrame({k: result.importances for k, result in self.items()}, index=index)
+        each = {k: result.importances for k, result in self.items()}
+        frame = pd.DataFrame(each, pd.Index(first, name="feature"))
         return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
 
     def to_frame(self) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
 from firmlib.expansion import KernelExpansion
-from firmlib.tables.checks import check_array, check_covariance, check_integer
+from firmlib.tables.checks import check_array, check_integer
 
 __all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "shrinkage_intensity"]
 
@@ -41,7 +41,7 @@ def firm_linear(
     array([0., 0.])
     """
     weights = check_array("weights", weights, 1)
-    cov = check_covariance("cov", cov, len(weights))
+    cov = _covariance(cov, len(weights))
     A = _directions(directions, len(weights))
     known = [check_integer("given", j, 0, len(weights) - 1) for j in given or ()]
     variances = _variances(A, cov)
@@ -71,7 +71,7 @@ def firm_taylor(
     >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
     array([12.])
     """
-    cov = check_covariance("cov", cov)
+    cov = _covariance(cov)
     if callable(gradient):
         mean = np.zeros(len(cov)) if mean is None else check_array("mean", mean, 1, (len(cov),))
         gradient = np.ravel(gradient(mean[None, :]))
@@ -122,7 +122,7 @@ def firm_rbf(
         )
     d = expansion.centers.shape[1]
     centred = expansion.centers - check_array("mean", mean, 1, (d,))
-    cov = check_covariance("cov", cov, d)
+    cov = _covariance(cov, d)
     A = _directions(directions, d)
     pairs = zip(A, _variances(A, cov), strict=True)
     return np.array([_rbf(expansion, centred, cov, a, v) if v > 0 else 0.0 for a, v in pairs])
@@ -206,3 +206,20 @@ def _variances(A: np.ndarray, cov: np.ndarray) -> np.ndarray:
     """Var(a'X) for every row a; variances that are 0 up to rounding become 0."""
     v = ((A @ cov) * A).sum(axis=1)
     return np.where(v > _ROUNDING * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)
+
+
+def _covariance(value: ArrayLike, d: int | None = None) -> np.ndarray:
+    """Return `value` as a symmetric positive semi-definite matrix of order `d`."""
+    cov = check_array("cov", value, 2, None if d is None else (d, d))
+    if cov.shape[0] != cov.shape[1]:
+        raise ValueError(f"cov must be square, got shape {cov.shape}")
+    sd = np.sqrt(np.abs(np.diag(cov)))
+    unit = np.where(sd > 0, sd, 1)
+    correlation = cov / np.outer(unit, unit)  # so that units do not matter
+    asymmetry = np.abs(correlation - correlation.T).max()
+    if asymmetry > 1e-8:
+        raise ValueError(f"cov must be symmetric, got entries {asymmetry:.3g} sd² apart")
+    smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
+    if smallest < -1e-8 or cov[sd == 0].any():
+        raise ValueError(f"cov must be positive semi-definite, got eigenvalue {smallest:.3g}")
+    return (cov + cov.T) / 2

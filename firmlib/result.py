@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from firmlib.estimation import jackknife
-from firmlib.estimation.jackknife import Difference, Estimate, benjamini_hochberg, holm
+from firmlib.estimation.jackknife import Estimate, holm
 from firmlib.estimation.sums import Source
 from firmlib.tables.checks import check_confidence_level, check_memory, check_option
 
@@ -132,7 +132,7 @@ class FirmResult:
         return name in self._index
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self._frame(np.array([self._place(name)])).iloc[0]
+        return self._frame().iloc[self._place(name)]
 
     def _place(self, name: Any) -> int:
         if name not in self:
@@ -145,6 +145,7 @@ class FirmResult:
 
     importances = property(lambda self: self.estimate.Q)
     variance = property(lambda self: self.estimate.V)
+    standardized = property(lambda self: self.standardize().importances)
     pvalues = property(lambda self: self.estimate.pvalue)
     standard_error = property(lambda self: self.estimate.standard_error)
     ci_low = property(lambda self: self.estimate.interval(self.confidence_level)[0])
@@ -156,11 +157,6 @@ class FirmResult:
     @property
     def heavy_tails(self) -> np.ndarray:
         return self.estimate.heavy_tails & (self.pvalues < 1 - self.confidence_level)
-
-    @property
-    def standardized(self) -> np.ndarray:
-        sd = self.total.Q[0]
-        return self.importances / sd if sd > 0 else np.zeros(len(self))
 
     @cached_property
     def direction(self) -> np.ndarray:
@@ -181,7 +177,7 @@ class FirmResult:
                 found[name] = ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
         return found
 
-    def _frame(self, order: np.ndarray) -> pd.DataFrame:
+    def _frame(self) -> pd.DataFrame:
         columns = {
             "importance": self.importances,
             "standard_error": self.standard_error,
@@ -195,11 +191,11 @@ class FirmResult:
             "kind": np.array(self.kinds, dtype=object),
             "missing": self.missing,
         }
-        return pd.DataFrame(columns, self._index).iloc[order]
+        return pd.DataFrame(columns, self._index)
 
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
         """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
-        table = self._frame(self._order)
+        table = self._frame().iloc[self._order]
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def standardize(self) -> FirmResult:
@@ -218,7 +214,11 @@ class FirmResult:
     def pvalues_adjusted(self, method: str = "holm") -> np.ndarray:
         """Return p-values that control the family-wise ("holm") or false discovery rate ("bh")."""
         check_option("method", method, ("holm", "bh"))
-        return holm(self.pvalues) if method == "holm" else benjamini_hochberg(self.pvalues)
+        if method == "holm" or self.rows == "population":  # whose p-values are nan
+            return holm(self.pvalues)
+        from scipy.stats import false_discovery_control  # slow to import
+
+        return false_discovery_control(self.pvalues)
 
     def compare(
         self, a: str | None = None, b: str | None = None, *, confidence_level: float = 0.95
@@ -227,9 +227,8 @@ class FirmResult:
         if (a is None) != (b is None):
             raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
         i, j = self._pairs() if a is None else ([self._place(a)], [self._place(b)])
-        found = _differences(self, i, self, j, confidence_level)
         index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
-        return pd.DataFrame(found._asdict(), index)
+        return _differences(self, i, self, j, confidence_level).set_axis(index)
 
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
@@ -253,7 +252,8 @@ class FirmResult:
         """
         m, (i, j) = len(self), self._pairs()
         found = _differences(self, i, self, j, confidence_level)
-        told = (holm(found.pvalue) <= 1 - confidence_level) & (found.difference > 0)
+        clear = holm(found["pvalue"].to_numpy()) <= 1 - confidence_level
+        told = clear & (found["difference"] > 0)
         best, worst = 1 + np.bincount(j[told], minlength=m), m - np.bincount(i[told], minlength=m)
         ranks = pd.DataFrame({"best": best, "worst": worst}, self._index).iloc[self._order]
         ranks.insert(0, "rank", np.arange(1, m + 1))
@@ -300,11 +300,11 @@ class FirmResult:
 
 def _differences(
     one: FirmResult, i: Any, other: FirmResult, j: Any, level: float, paired: bool = True
-) -> Difference:
+) -> pd.DataFrame:
     check_confidence_level(level)
     if "population" in (one.rows, other.rows):
         raise ValueError("rows='population' has no standard errors; expected rows='sample'")
-    return jackknife.compare(one.estimate, i, other.estimate, j, level, paired)
+    return pd.DataFrame(jackknife.compare(one.estimate, i, other.estimate, j, level, paired))
 
 
 def compare(
@@ -341,4 +341,4 @@ def compare(
     elif paired and result.n != other.n:
         raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
     found = _differences(result, i, other, j, confidence_level, bool(paired))
-    return pd.DataFrame(found._asdict(), pd.Index(names, name="feature"))
+    return found.set_axis(pd.Index(names, name="feature"))

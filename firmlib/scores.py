@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from decimal import Decimal
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,34 +77,38 @@ def respond(
     if isinstance(score, Response):  # one of `respond_all`
         return score
     method, answer = _answer(score, table, response_method)
-    kind, found = type(score).__name__, {}
+    found = {}
     if method in RESPONSE_METHODS or target is not None:
-        found = _by_target(score, method, answer)
+        found = _by_target(score, method, answer, getattr(score, "classes_", []))
     if target is None:
-        target = _usual_target(score, method, answer, list(found))
+        target = _usual_target(score, method, answer, list(found)) if found else None
     elif method == "callable":
         raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
     elif not found:
+        kind = type(score).__name__
         raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
     elif target not in found:
         raise ValueError(f"target={target!r} is unknown; expected one of {short([*found], 8)}")
     values = answer if target is None else found[target]
-    if method == "values":
-        _refuse_words(np.asarray(values))
-    elif np.ndim(values) == 2 and np.shape(values)[1] == 1:
+    shape = np.shape(values)
+    if shape[1:] == (1,) and method != "values":
         values = np.asarray(values)[:, 0]
-    if np.ndim(values) == 2:
+    elif len(shape) == 2:
         raise ValueError(
-            f"score gives {np.shape(values)[1]} numbers per row (shape {np.shape(values)}); "
-            "expected one per row; firm_by_class measures every output"
+            f"score gives {shape[1]} numbers per row (shape {shape}); expected one per row; "
+            "firm_by_class measures every output"
         )
+    if method == "values" and np.asarray(values).dtype.kind in "OUST":
+        words = sorted({str(v) for v in np.ravel(values) if isinstance(v, str | bytes)})
+        if words:
+            raise ValueError(f"score holds labels such as {words[:5]}; pass one of them as target=")
     return Response(check_array("score", values, 1, (table.n,)), method, target)
 
 
 def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
     """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
-    found = _by_target(score, method, answer)
+    found = _by_target(score, method, answer, getattr(score, "classes_", []))
     vector = method not in RESPONSE_METHODS and np.ndim(answer) == 1
     if not found or (vector and np.asarray(answer).dtype.kind == "f"):
         raise ValueError(
@@ -185,48 +187,37 @@ def _method(estimator: Any, response_method: str) -> str:
     return method
 
 
-def _by_target(score: Score, method: str, answer: Any) -> dict[Any, np.ndarray]:
+def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any, np.ndarray]:
     """Return the score of each class, column, (output, class) or label; nothing if there is one."""
-    classes: Any = getattr(score, "classes_", [])
     if isinstance(classes, list) and classes and np.ndim(classes[0]) == 1:
         columns = answer if isinstance(answer, list) else np.asarray(answer).T
         return {
             (j, target): s
             for j, (values, own) in enumerate(zip(columns, classes, strict=True))
-            for target, s in _by_class(score, method, np.asarray(values), own.tolist()).items()
+            for target, s in _by_target(score, method, values, own).items()
         }
-    values = np.asarray(answer)
-    if method in RESPONSE_METHODS:
-        return _by_class(score, method, values, np.asarray(classes).tolist())
-    if values.ndim != 2:
-        return {label: values == label for label in np.unique(values).tolist()}
-    names = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
-    return dict(zip(names, values.T, strict=True))
-
-
-def _by_class(
-    estimator: Any, method: str, values: np.ndarray, classes: list
-) -> dict[Any, np.ndarray]:
-    """Return the score of each class, cluster or column of one output."""
-    if values.ndim == 2 and (classes or values.shape[1] > 1):
-        targets, scores = classes or list(range(values.shape[1])), values.T
-        if len(targets) != len(scores):
-            kind = type(estimator).__name__
-            raise ValueError(f"score={kind} has {len(scores)} values for {len(targets)} classes")
-        return dict(zip(targets, scores, strict=True))
-    if method == "predict":
-        tags = getattr(estimator, "__sklearn_tags__", None)
-        if not classes and tags is not None and tags().estimator_type == "clusterer":
-            classes = np.unique(values).tolist()
-        return {label: values == label for label in classes}
+    values, from_model = np.asarray(answer), method in RESPONSE_METHODS
+    targets = np.asarray(classes).tolist() if from_model else []
+    if values.ndim == 2 and (targets or values.shape[1] > 1 or not from_model):
+        if not targets:
+            named = hasattr(answer, "columns") and not from_model
+            targets = Table(answer).names if named else list(range(values.shape[1]))
+        if len(targets) != (k := values.shape[1]):
+            kind = type(score).__name__
+            raise ValueError(f"score={kind} has {k} values for {len(targets)} classes")
+        return dict(zip(targets, values.T, strict=True))
+    if method == "predict" or not from_model:
+        tags = getattr(score, "__sklearn_tags__", None)
+        clusters = tags is not None and tags().estimator_type == "clusterer"
+        if not targets and (clusters or not from_model):
+            targets = np.unique(values).tolist()
+        return {label: values == label for label in targets}
     first = 1 - values if method == "predict_proba" else -values  # two classes: for the second
-    return dict(zip(classes, (first, values), strict=True)) if classes else {}
+    return dict(zip(targets, (first, values), strict=True)) if targets else {}
 
 
 def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> Any:
-    """Return the second of two classes; None if the answer itself is the score."""
-    if not targets:
-        return None
+    """Return the second of two classes; None if the predictions are numbers."""
     if len(targets) != 2 or not hasattr(estimator, "classes_") or type(targets[0]) is tuple:
         raise ValueError(
             f"target is needed, because {type(estimator).__name__} has several classes or outputs; "
@@ -235,10 +226,3 @@ def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> An
     labels = np.asarray(answer)
     numbers = method == "predict" and labels.ndim == 1 and labels.dtype.kind in "biuf"
     return None if numbers else targets[1]
-
-
-def _refuse_words(labels: np.ndarray) -> None:
-    numbers = labels.dtype.kind in "biuf" or all(isinstance(v, Real | Decimal) for v in labels.flat)
-    if labels.ndim == 1 and not numbers:
-        seen = np.unique(labels.astype(str))[:5].tolist()
-        raise ValueError(f"score holds labels such as {seen}; pass one of them as target=")

@@ -14,12 +14,12 @@ from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import Rows, joined, rows_of
 from firmlib.estimation.scan import How, Tally, collected, read
 from firmlib.estimation.sums import total_variance
-from firmlib.features import Group, Pairs, Place, resolve
+from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
 from firmlib.tables import sources as chunked
-from firmlib.tables.checks import check_integer, check_names
+from firmlib.tables.checks import check_integer
 from firmlib.tables.columns import Column
 from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
@@ -246,10 +246,11 @@ confidence_level
         """
         after = copy.copy(self)
         after._reset()
+        rows = isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
         if hasattr(X, "__dask_graph__"):
             columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
             after.merge(chunked.summed(after, X, score, columns, progress))
-        elif not is_source(X) and (hasattr(X, "shape") or chunked.is_rows(X)):
+        elif not is_source(X) and (hasattr(X, "shape") or rows):
             after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         else:
             chunked.named(score, sample_weight=sample_weight, groups=groups)

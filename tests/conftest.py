@@ -1,15 +1,14 @@
 """What the tests share."""
 
-import importlib.util
 import os
 import sys
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pytest
 
 # Begin with those that start other programs, so that no core is left alone with one at the end.
-LONGEST = ("test_workflow", "test_cluster", "test_papermill", "test_warm")
+LONGEST = ("test_workflow", "test_cluster", "test_sweep", "test_warm")
 
 
 def pytest_collection_modifyitems(items):
@@ -58,18 +57,39 @@ def output(tmp_path, monkeypatch):
     return tmp_path
 
 
-def script(name):
-    """The script data/`name`.py, as a module."""
-    path = Path(__file__).parents[1] / "data" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+class Tensor:
+    """As much of a torch tensor as is needed: one that is part of a graph, to be detached first."""
+
+    def __init__(self, values):
+        self.values, self.dtype = values, values.dtype
+        self.shape, self.ndim = values.shape, values.ndim
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+
+    def __len__(self):
+        return len(self.values)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
 
 
-def kernel_by_definition(X, Y, degree, shift, shift_weights):
-    """The weighted degree kernel of codes with shifts, letter by letter."""
-    from firmlib.strings.alphabet import decode  # slow to import; few need it
+def kernel_by_definition(
+    X, Y, degree, shift, shift_weights="rase", letters=4, strands=lambda Y: [Y]
+):
+    """The weighted degree kernel of codes with shifts, letter by letter; unknown ones never match.
+
+    strands : returns what Y may be read as, over which the kernel is averaged.
+    """
+
+    def texts(codes, unknown):
+        return ["".join(chr(65 + c) if c < letters else unknown for c in row) for row in codes]
 
     def kernel(x, y):
         total = 0.0
@@ -83,17 +103,38 @@ def kernel_by_definition(X, Y, degree, shift, shift_weights):
                     total += beta * delta * (x[i : i + d] == y[i + s : i + s + d])
         return total
 
-    return np.array([[kernel(x, y) for y in decode(Y)] for x in decode(X)])
+    tables = [[[kernel(x, y) for y in texts(Z, "!")] for x in texts(X, "?")] for Z in strands(Y)]
+    return np.mean(tables, axis=0)
 
 
-def random_chain(rng, order, length, zeros=False):
-    """A Markov background, with or without letters that never follow."""
-    from firmlib.strings.background import Background  # slow to import; few need it
+def random_background(rng, order, length, alphabet=None, zeros=False):
+    """A chain with other transitions at each position, and perhaps letters that never follow."""
+    from firmlib.strings import DNA, Background  # slow to import; few need it
 
-    initial, rows = rng.dirichlet(np.ones(4**order)), rng.dirichlet(np.ones(4), size=4**order)
-    if zeros:  # but for one entry a row, which keeps its sum positive
+    a = len(alphabet or DNA)
+    initial = rng.dirichlet(np.ones(a**order)) if order else np.ones(1)
+    transition = rng.dirichlet(np.ones(a), size=(length - order, a**order))
+    if zeros:
         initial[initial < initial.max() / 3] = 0
-        rows[rows < rows.max(axis=1, keepdims=True) / 3] = 0
-    return Background.markov(
-        initial / initial.sum(), rows / rows.sum(axis=1, keepdims=True), length
+        transition[transition < transition.max(axis=2, keepdims=True) / 3] = 0
+        transition[1:2] = np.eye(a)[2 % a]  # one letter that is certain
+    initial, transition = (
+        initial / initial.sum(),
+        transition / transition.sum(axis=2, keepdims=True),
     )
+    return Background(initial, transition, alphabet or DNA)
+
+
+BACKGROUNDS = {  # name to a function of rng and length
+    "uniform": lambda rng, length: None,
+    **{f"order {D}": lambda rng, L, D=D: random_background(rng, D, L) for D in range(4)},
+    **{
+        f"order {D} with zeros": lambda rng, L, D=D: random_background(rng, D, L, zeros=True)
+        for D in range(4)
+    },
+}
+
+
+def all_sequences(length, letters=4):
+    """The codes of all sequences of a length, in the order of their numbers."""
+    return np.array(list(product(range(letters), repeat=length)), dtype=np.uint8)

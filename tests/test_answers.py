@@ -1,7 +1,6 @@
 """Answers that were once wrong without a word, and what users expect."""
 
 import pickle
-import time
 import warnings
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 
 import firmlib
-from firmlib import StreamingFirm, features, firm
+from firmlib import StreamingFirm, firm
 
 few_rows = pytest.mark.filterwarnings("ignore:.*rows:UserWarning")  # of ways that learn
 
@@ -28,14 +27,6 @@ def equal(a, b, rtol=1e-9):
     """Check that two results agree in all numbers."""
     for name in ("importances", "standard_error", "pvalues", "ci_low", "ci_high", "direction"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=1e-12)
-
-
-def called(call):
-    """Return what call() returns, or what it refuses with."""
-    try:
-        return call()
-    except (ValueError, TypeError) as error:
-        return error
 
 
 # Comparisons
@@ -79,18 +70,13 @@ def test_other_rows_are_not_paired():
     found = firmlib.compare(firm(one, table), firm(two[::-1], other))
     apart = firmlib.compare(firm(one, table), firm(two[::-1], other), paired=False)
     pd.testing.assert_frame_equal(found, apart)
-    with pytest.raises(ValueError, match="paired"):
-        firmlib.compare(firm(one, table), firm(two[:200], table[:200]), paired=True)
 
 
 def test_a_result_is_equal_to_itself():
     result = firm(S, X)
     for table in (firmlib.compare(result, result), firmlib.compare(result, firm(S, X.copy()))):
-        np.testing.assert_array_equal(table["difference"], 0)
-        np.testing.assert_array_equal(table["standard_error"], 0)
-        np.testing.assert_array_equal(table["ci_low"], 0)
-        np.testing.assert_array_equal(table["ci_high"], 0)
-        np.testing.assert_array_equal(table["pvalue"], 1)
+        assert (table[["difference", "standard_error", "ci_low", "ci_high"]] == 0).all(axis=None)
+        assert (table["pvalue"] == 1).all()
 
 
 # Weights
@@ -127,13 +113,6 @@ def test_a_proxy_of_a_wiggly_column_adds_nothing_to_it():
         assert result.pvalues[0] > 0.001
 
 
-def test_the_share_in_no_sum_of_columns():
-    table = np.random.default_rng(0).normal(size=(2000, 3))
-    found = firmlib.unexplained(table[:, 0] * table[:, 1] + table[:, 2], table)
-    assert abs(found.share - 0.5) < 4 * found.error < 0.3
-    assert "unexplained" in repr(firm(S, X))
-
-
 # Missing and large values
 
 
@@ -148,23 +127,6 @@ def test_a_large_offset_keeps_the_sign(missing, method):
         result = firm(S, np.column_stack([g, -f]), missing=missing, method=method)
         np.testing.assert_array_equal(result.direction, [1, -1])
         assert result.signed[0] > 0.5
-
-
-def test_a_list_of_values_is_a_feature():
-    start = time.perf_counter()
-    found = called(lambda: firm(S, X, {"label": X[:, 0].tolist()}))
-    if isinstance(found, Exception):
-        assert "label" in str(found)
-    else:
-        equal(found, firm(S, X, {"label": X[:, 0]}))
-    assert time.perf_counter() - start < 5
-
-
-def test_positions_are_refused_where_labels_are_numbers():
-    frame = pd.DataFrame(X, columns=[2, 0, 1])
-    for asked in (0, features.coordinate(0), features.threshold(0, 0.0), features.product(0, 1)):
-        with pytest.raises(ValueError, match="0"):
-            firm(S, frame, asked)
 
 
 # Importances, tests and intervals say the same
@@ -185,20 +147,6 @@ def test_importances_tests_and_intervals_agree():
         assert ((low <= Q) & (high > Q)).all(), (seed, low, Q, high)
         assert ((low < Q) | (low == 0)).all(), (seed, low, Q)
         assert ((p >= 0) & (p <= 1)).all()
-
-
-def test_importances_are_standard_deviations():
-    frame = NAMED.assign(word=np.where(X[:, 0] > 0, "up", "down"), even=X[:, 0] ** 2)
-    result = firm(S, frame)
-    assert (result.importances >= 0).all()
-    assert list(np.argsort(-result.importances)[:1]) == [result.feature_names.index("a")]
-    np.testing.assert_array_equal(result.direction[:2], [1, -1])
-    np.testing.assert_allclose(result.signed[:2], [1, -1] * result.importances[:2])
-    words = firm(S, pd.DataFrame({"w": np.array(["x", "y", "z"])[np.arange(500) % 3]}))
-    assert np.isnan(words.direction).all()
-    for name in ("weight_type", "keep", "standardize"):
-        with pytest.raises(TypeError, match=name):
-            firm(S, X, **{name: True})
 
 
 # What users expect
@@ -224,85 +172,6 @@ def test_one_column_never_stops_the_call(given):
     a = result.feature_names.index("a")
     alone = firm(S, frame, ["a"], given=given)
     np.testing.assert_allclose(result.importances[a], alone.importances[0], rtol=1e-9)
-
-
-def test_columns_are_excluded():
-    result = firm(S, NAMED, features.exclude("b"))
-    assert tuple(result.feature_names) == ("a", "c")
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: firm(S, X, n_bins=501), "n_bins.*501"),
-        (lambda: firm(np.arange(40.0), np.ones((40, 20_000)), features.Pairs("interaction")), "00"),
-        (lambda: firmlib.search(S, np.tile(X, (1, 300)), order=5), "order"),
-    ],
-)
-def test_what_is_too_large_is_refused_up_front(call, message):
-    start = time.perf_counter()
-    with pytest.raises((ValueError, MemoryError), match=message):
-        call()
-    assert time.perf_counter() - start < 5
-
-
-def test_a_feature_by_name():
-    result = firm(S, NAMED)
-    assert "a" in result
-    assert "zz" not in result
-    assert len(result) == 3
-    result["a"]
-    with pytest.raises(KeyError, match="zz"):
-        result["zz"]
-
-
-class Lifelines:
-    """As a model of survival: it has no predict of scikit-learn's kind."""
-
-    def predict_partial_hazard(self, X):
-        return X
-
-    def predict_survival_function(self, X):
-        return X
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: firm(S, X, given=lambda X: X[:, 0]), "given"),
-        (lambda: firm(Lifelines(), X), "predict_partial_hazard|callable|lambda"),
-    ],
-)
-def test_messages_have_the_cure(call, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        call()
-
-
-class Tensor:
-    """As a tensor of torch that is part of a graph: it must be detached first."""
-
-    def __init__(self, values):
-        self.values, self.shape, self.ndim = values, values.shape, values.ndim
-
-    def __array__(self, *args, **kwargs):
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
-
-    def __len__(self):
-        return len(self.values)
-
-    def detach(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def numpy(self):
-        return self.values
-
-
-def test_tensors_are_arrays():
-    for score, table in ((Tensor(S), X), (S, Tensor(X))):
-        equal(firm(score, table), firm(S, X))
 
 
 @few_rows

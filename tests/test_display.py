@@ -18,12 +18,6 @@ TABLE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 RESULT = firmlib.firm([0.0, 1.0, -3.0, 1.0], TABLE, rows="population")
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def frame():
     """Columns of all kinds, four years of days, and a score."""
@@ -192,19 +186,3 @@ def test_names_are_not_formulas(tmp_path):
         with plt.rc_context({"svg.fonttype": "none"}):
             figure.savefig(tmp_path / "out.svg")
         assert "$" in (tmp_path / "out.svg").read_text(encoding="utf-8").replace(r"\$", "")
-
-
-def test_a_long_rule_has_several_lines():
-    names = ["temperature > 67.3 ∧ pressure missing ∧ valve = closed", "a ∧ b", 50 * "x"]
-    features = dict(zip(names, np.eye(3)[np.arange(30) % 3].T, strict=True))
-    display = firmlib.firm(np.arange(30.0), np.zeros((30, 1)), features).plot()
-    shown = {label.get_text() for label in display.ax_.get_yticklabels()}
-    assert {"temperature > 67.3 ∧ pressure missing ∧\nvalve = closed", "a ∧ b"} < shown
-    assert max(len(line) for text in shown for line in text.split("\n")) <= 40
-
-
-def test_no_class_leaves_its_panel():
-    results = firmlib.firm_by_class(np.array([1.0, 5.0]) * TABLE, TABLE, rows="population")
-    low, high = results.plot().axes[0].get_xlim()
-    assert low == 0
-    assert high > results.importances.max(axis=None)

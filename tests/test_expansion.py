@@ -9,15 +9,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
     ElasticNet,
-    Lasso,
     LinearRegression,
     LogisticRegression,
-    PoissonRegressor,
-    RidgeClassifier,
     SGDOneClassSVM,
     TweedieRegressor,
 )
-from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+from sklearn.svm import SVC, SVR, OneClassSVM
 
 from firmlib.expansion import KernelExpansion, gradient
 
@@ -26,7 +23,6 @@ X = rng.normal([0.5, -1.0, 0.0], [1.0, 2.0, 0.5], size=(60, 3))
 y = X[:, 0] - 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=60)
 labels = (y > np.median(y)).astype(int)
 words = np.where(labels, "spam", "ham")
-three = np.array(["a", "b", "c"])[np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))]
 Y = np.column_stack([y, -2 * y, X[:, 0]])
 
 
@@ -44,9 +40,7 @@ SCALED = [  # scikit-learn's default gamma, 1 / (d Var[X])
 MACHINES = [
     *[SVC(**kernel).fit(X, words) for kernel in KERNELS + SCALED],
     *[SVC(**kernel).fit(sparse.csr_matrix(X), labels) for kernel in KERNELS],
-    NuSVC(gamma="scale").fit(X, labels),
-    *[SVR(**kernel).fit(X, y) for kernel in KERNELS + SCALED],
-    NuSVR(kernel="poly").fit(X, y),
+    *[SVR(**kernel).fit(X, y) for kernel in KERNELS],
     OneClassSVM(nu=0.3).fit(X),
     *[KernelRidge(**kernel).fit(X, y) for kernel in KERNELS],
     KernelRidge(kernel="rbf", gamma=None).fit(X, y),  # None is 1 / d
@@ -110,12 +104,8 @@ def test_unfolded_weights(kernel):
     [
         LinearRegression().fit(X, y),
         LinearRegression().fit(X, Y[:, :1]),
-        LinearRegression(fit_intercept=False).fit(X, y),
-        Lasso(alpha=0.1).fit(X, y),
         ElasticNet().fit(sparse.csr_matrix(X), y),
         LogisticRegression().fit(X, words),
-        LinearSVC().fit(X, labels),
-        RidgeClassifier().fit(X, labels),
         LinearDiscriminantAnalysis().fit(X, labels),
         TweedieRegressor(power=0).fit(X, y),  # identity link
         SGDOneClassSVM(random_state=0).fit(X),  # X @ coef_ - offset_
@@ -127,21 +117,3 @@ def test_gradient_of_linear_models(machine):
     origin = np.zeros((1, 3))
     expected = [(raw(machine, origin + e) - raw(machine, origin))[0] for e in np.eye(3)]
     np.testing.assert_allclose(gradient(machine, POINTS), [expected] * 3, rtol=1e-9, atol=1e-12)
-
-
-def test_log_link_is_not_linear():
-    machine = PoissonRegressor().fit(X, np.exp(X[:, 0]))
-    with pytest.raises(ValueError, match="PoissonRegressor is not linear in X"):
-        gradient(machine, X)
-
-
-@pytest.mark.parametrize("machine", [SVC(kernel="sigmoid"), KernelRidge(kernel="laplacian")])
-def test_other_kernels_are_refused(machine):
-    with pytest.raises(ValueError, match=r"kernel='(sigmoid|laplacian)'.*linear.*poly.*rbf"):
-        gradient(machine.fit(X, labels), X)
-
-
-@pytest.mark.parametrize("machine", [SVC().fit(X, three), KernelRidge().fit(X, Y)])
-def test_several_outputs_have_no_single_gradient(machine):
-    with pytest.raises(ValueError, match="several outputs, dual_coef_ of shape"):
-        gradient(machine, X)

@@ -1,6 +1,5 @@
 """Features: every builder on every kind of table, and how `features=` is read."""
 
-import pickle
 from functools import partial
 
 import numpy as np
@@ -28,18 +27,6 @@ BUILT = {  # feature, its values on A, its name
     "xor": (features.xor(0, 2), [1, 1, 0, 1], "x0 ⊕ x2"),
     "linear": (features.linear([1, 0.5, -2]), [3, -1, 0, -3], "a'x[1, 0.5, -2]"),
 }
-NAMED = {  # the same by column name
-    "coordinate": (features.coordinate("height"), [0, 2, 2, 0], "height"),
-    "product": (features.product("age", "weight"), [-1, 0, 1, 0], "age·weight"),
-    "threshold": (features.threshold("age", 0.5), [1, 0, 1, 0], "age>0.5"),
-    "literal": (features.literal("age", 1), [1, 0, 1, 0], "age=1"),
-    "conjunction": (
-        features.conjunction({"age": 1, "weight": -1}),
-        [1, 0, 0, 0],
-        "age=1 ∧ weight=-1",
-    ),
-    "xor": (features.xor("age", "weight"), [1, 1, 0, 1], "age ⊕ weight"),
-}
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
@@ -49,13 +36,6 @@ def test_by_position(f, expected, name, table):
     assert values.shape == (4,)
     assert values.dtype == float
     np.testing.assert_array_equal(values, expected)
-    assert f.__name__ == name
-
-
-@pytest.mark.parametrize("table", FRAMES.values(), ids=FRAMES.keys())
-@pytest.mark.parametrize(("f", "expected", "name"), NAMED.values(), ids=NAMED.keys())
-def test_by_column_name(f, expected, name, table):
-    np.testing.assert_array_equal(f(table), expected)
     assert f.__name__ == name
 
 
@@ -81,27 +61,6 @@ def test_a_number_that_may_be_two_columns_is_refused(asked):
     np.testing.assert_array_equal(features.coordinate("0")(table), [0, 0, 1])
     np.testing.assert_array_equal(features.coordinate(1)(table), [0, 1, 0])
     np.testing.assert_array_equal(features.coordinate(-1)(table), [0, 0, 1])
-
-
-def names_of(asked, table):
-    return [f.name for f in resolve(asked, Table.of(table))]
-
-
-def test_how_features_are_read():
-    table = Table(FRAMES["pandas"])
-    assert names_of(None, table) == ["age", "height", "weight"]
-    assert names_of(features.exclude("age"), table) == ["height", "weight"]
-    assert names_of(features.exclude(), table) == ["age", "height", "weight"]
-    assert names_of(lambda X: X["age"], table) == ["<lambda>"]
-    named = {"old": lambda X: X[["age"]], "both": ["age", 1], "w": A[:, 1], "first": "age"}
-    old, both, ready, first = resolve(named, table)
-    np.testing.assert_array_equal(old.of(table).values, A[:, 0])
-    np.testing.assert_array_equal([c.values for c in both.columns(table)], A[:, :2].T)
-    np.testing.assert_array_equal(ready.of(table).values, A[:, 1])
-    assert [f.name for f in (old, both, ready, first)] == list(named)
-    assert [f.ready for f in (old, ready, first)] == [False, True, False]
-    again = pickle.loads(pickle.dumps([both, ready, first, *resolve(None, table)]))
-    np.testing.assert_array_equal(again[2].of(table).values, A[:, 0])
 
 
 @pytest.mark.parametrize(
@@ -167,8 +126,6 @@ def test_pairs_of_two_valued_columns():
     def pairs(kind, columns=None, s=(0, 0, 3), X=frame):
         return firm(s, X, features.Pairs(kind, columns), rows="population")
 
-    names = pairs("conjunction", ["flag", "city"]).feature_names
-    assert names == tuple(f"flag={a} ∧ city={b}" for a in (False, True) for b in "ab")
     last = pairs("conjunction", ["flag", "k"])["flag=True ∧ k=5"]
     np.testing.assert_allclose(last["importance"], np.sqrt(2))  # it holds just where s is 3
     found = pairs("xor")

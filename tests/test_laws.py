@@ -134,9 +134,9 @@ def close(a, b, rtol, atol=0.0):
 
 @every_way
 def test_what_is_constant_has_importance_0(way):
-    s, X, _ = LARGE
-    flat = np.column_stack([np.full(400, 7.0), np.full(400, 1e9), X[:, 2]])
-    result = WAYS[way](s, flat)
+    s, X, w = LARGE  # the mean of 400 times 0.1 is not 0.1, which must not show
+    flat = np.column_stack([np.full(400, 0.1), np.full(400, 1e100 / 3), X[:, 2]])
+    result = WAYS[way](s, flat, sample_weight=w)
     constant = [j for j, name in enumerate(result.feature_names) if "x2" not in name]
     if way == "interaction":
         constant = range(len(result.feature_names))
@@ -144,19 +144,12 @@ def test_what_is_constant_has_importance_0(way):
         assert result.importances[j] == result.signed[j] == 0
         assert result.pvalues[j] == 1 or way == "population"
     if way != "search":  # which refuses to search for nothing
-        assert (WAYS[way](np.full(400, 1e6 / 3), X).importances == 0).all()
+        flat_score = WAYS[way](np.full(400, 1e6 / 3), X, sample_weight=w)
+        assert not flat_score.importances.any()
+        assert not flat_score.standardized.any()
 
 
 # Rows
-
-
-@quick_ways
-@given(samples, st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter(way, rows, random):
-    order = random.sample(range(len(rows.s)), len(rows.s))
-    other = rows.of(order)
-    a = WAYS[way](rows.s, rows.X, sample_weight=rows.w)
-    same(WAYS[way](other.s, other.X, sample_weight=other.w), a, errors=5)
 
 
 @every_way
@@ -283,11 +276,6 @@ def test_a_stream_is_the_batch(parts, options):
         same(stream(rows.s, rows.X, groups=unit, parts=parts, **options), a, errors=1.1)
 
 
-@given(samples, st.integers(1, 9))
-def test_chunks_of_any_size_are_the_batch(rows, parts):
-    same(stream(rows.s, rows.X, parts=parts), firm(rows.s, rows.X), errors=1.1)
-
-
 # Tables
 
 
@@ -298,13 +286,6 @@ def test_sparse_is_dense(way, layout):
     a = WAYS[way](LARGE.s, X, sample_weight=LARGE.w)
     b = WAYS[way](LARGE.s, getattr(sparse, layout)(X), sample_weight=LARGE.w)
     same(b, a, V=1e-8)
-
-
-@pytest.mark.parametrize("filled", [0.2, 1.0])
-def test_sparse_numbers_are_dense_numbers(filled):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1000, 3)) * (rng.random((1000, 3)) < filled)
-    same(firm(X[:, 0], sparse.csr_array(X)), firm(X[:, 0], X), V=1e-8)
 
 
 @every_way

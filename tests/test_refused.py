@@ -1,13 +1,19 @@
-"""Refusals of options and closed forms: a ValueError that names argument, value and expectation."""
+"""Refusals: a ValueError that names the argument, the value and what was expected."""
 
+from decimal import Decimal
+
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.svm import SVC, OneClassSVM
 
-from firmlib import binary, conditional_expected_score, firm, firm_by_class, normal
+from firmlib import binary, conditional_expected_score, features, firm, firm_by_class, normal
 from firmlib.expansion import KernelExpansion, gradient
+from firmlib.scores import as_score
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(20, 3))
@@ -19,11 +25,6 @@ ONES = np.ones(20)
 MASKED = np.ma.array(S, mask=np.isin(np.arange(20), [3, 7]))
 EYE = np.eye(2)
 FAR = np.array([[1e10, 0, 0], [0, 1, 2], [0, 2, 1]])  # the first input in a small unit
-LOPSIDED = np.array([[1e10, 0, 0], [0, 1, 0.5], [0, 0, 1]])
-
-
-def gaussian(centers):
-    return KernelExpansion([1.0], centers, "rbf")
 
 
 def changed(array, where, value):
@@ -33,15 +34,9 @@ def changed(array, where, value):
 
 
 CASES = [
-    (lambda: firm(S * 1e200, X), r"^score has values up to .*e\+20\d"),
     (lambda: firm(S * 1e78, X), r"^score has values .*e\+7\d .* to 1e\+30"),
     (lambda: firm(S * 1e-100, X), "^score has values .*e-(99|100); .* rescale"),
     (lambda: firm_by_class(np.ma.column_stack([S, MASKED]), X), "^score must not be masked, got"),
-    (lambda: firm(S, X, sample_weight=abs(MASKED)), "^sample_weight must not be masked"),
-    (
-        lambda: firm(pd.Series(S, index=range(1, 21)), pd.DataFrame(X)),
-        r"^score has the index \[1, .*, but X has \[0, ",
-    ),
     (lambda: firm(S, changed(X, (3, 1), np.nan), missing="raise"), "^feature 'x1'.* must not be"),
     (
         lambda: conditional_expected_score(S, X, changed(S, 0, np.inf)),
@@ -50,60 +45,42 @@ CASES = [
     (lambda: firm(S, X, missing="skip"), "^missing='skip' is unknown; expected"),
     (lambda: firm(S, X, method="bins"), r"^method='bins' is unknown; expected one of \['auto'"),
     (lambda: firm(S, X, rows="all"), r"^rows='all' is unknown; expected one of \['sample'"),
-    (lambda: firm(S, X, sample_weight=changed(ONES, 7, np.nan)), "^sample_weight must be"),
     (lambda: firm(S, X, sample_weight=changed(ONES, 7, -2)), "^sample_weight must not be"),
     (lambda: firm(S, X, sample_weight=0 * ONES), "^sample_weight must not all be zero"),
     (lambda: firm(S, X, sample_weight=1.0), r"^sample_weight must have 1 axis, got shape \(\)"),
     (lambda: firm(S, X, sample_weight=["much", "little"] * 10), "^sample_weight must hold"),
     (lambda: firm(S, X, groups=[1, 2]), r"^groups has shape \(2,\), expected"),
     (lambda: firm(S, X, groups=0 * ONES), "has one label; expected at least 2"),
-    (lambda: firm(S, X, groups=np.c_[S, S]), "^groups must have 1 axis"),
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
     (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
         "^score=RandomForestClassifier has no",
     ),
     (lambda: gradient(LogisticRegression().fit(X, THREE), X), "^score has several outputs"),
-    (lambda: gradient(LinearRegression().fit(X, S), X[:, :2]), r"^X has shape \(20, 2\)"),
+    (lambda: gradient(SVC().fit(X, THREE), X), "several outputs, dual_coef_ of shape"),
+    (lambda: gradient(PoissonRegressor().fit(X, abs(S)), X), "PoissonRegressor is not linear in X"),
+    (
+        lambda: gradient(SVC(kernel="sigmoid").fit(X, LABELS), X),
+        "kernel='sigmoid'.*linear.*poly.*rbf",
+    ),
     (lambda: KernelExpansion([1.0], [[0.0, 0.0]], "rbf")(X), r"^X has shape \(20, 3\), expected"),
-    (lambda: KernelExpansion([1.0], [[0.0]], "sigmoid"), "^kernel='sigmoid' is unknown"),
-    (lambda: KernelExpansion([1.0], [[0.0]], "rbf", scale=0), "^scale must be a finite number"),
-    (lambda: KernelExpansion([1.0, 2.0], [[0.0]], "rbf"), r"^centers has shape \(1, 1\)"),
     (lambda: KernelExpansion([1.0], [[0.0]], "rbf").unfold(), "^kernel='rbf' has infinitely"),
-    (lambda: KernelExpansion([1.0], [[0.0]], "poly", degree=3, coef0=-1).unfold(), "^coef0.*-1"),
     (
         lambda: KernelExpansion([1.0], np.ones((1, 3000)), "poly", degree=3).unfold(),
         r"^the unfolded features of shape \(\d+, \d+\) would take \d+\.\d GiB",
     ),
-    (
-        lambda: KernelExpansion.from_estimator(RandomForestClassifier()),
-        "^estimator=RandomForestClassifier.* is not a fitted kernel model",
-    ),
     (lambda: binary.firm_binary(1, 2, 1.2), r"^p_a must lie in \[0, 1\], got 1.2"),
-    (lambda: binary.firm_binary(1, 2, np.nan), "^p_a must be finite, got 1 NaN"),
-    (lambda: binary.firm_binary([1, np.nan], 2, 0.5), "^q_a must be finite"),
     (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"q_a.*\(3,\).*\(2,\)"),
     (lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]), "^values must hold only -1, 0"),
-    (lambda: binary.firm_uniform_conjunction([1, 2, 3], [[1, 1]]), r"^values has shape \(1"),
     (lambda: binary.firm_empirical([1, 2], (B + 1) / 2), "^X must hold only -1 and 1, got 0"),
     (lambda: binary.firm_conjunctions([1, 2, 3], [[0], [1], [2]]), "^X must hold only 0 and 2"),
     (lambda: binary.firm_conjunctions([0, 1], np.eye(2, 20_000)), "^the table of conjunctions"),
-    (lambda: binary.firm_from_poim([np.nan], 0.5), "^poim must be finite"),
     (lambda: normal.firm_taylor(lambda x: x, np.ones((2, 3))), "^cov must be square, got shape"),
     (lambda: normal.firm_linear([1, 2, 3], EYE), r"^cov has shape \(2, 2\), expected \(3, 3\)"),
-    (lambda: normal.firm_linear([1, 2], EYE * np.nan), "^cov must be finite, got 4 NaN"),
     (lambda: normal.firm_linear([1, 2], [[1, 0.5], [0.2, 1]]), "^cov must be symmetric, got .*"),
-    (lambda: normal.firm_linear([1, 2], [[1, 2], [2, 1]]), "^cov must be positive"),
     (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be positive semi-definite"),
     (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be positive"),
-    (lambda: normal.firm_linear([1, 2], np.diag([1, -1])), "^cov must be positive semi-definite"),
-    (
-        lambda: normal.firm_linear([1, 2], EYE, directions=[[1, 2, 3]]),
-        r"^directions has shape \(1, 3\), expected \('any', 2\)",
-    ),
     (lambda: normal.firm_taylor([1, 2], EYE, mean=[0, 0]), "^mean requires a callable gradient"),
-    (lambda: normal.firm_taylor(lambda x: x, EYE, mean=[0.0]), r"^mean has shape \(1,\)"),
-    (lambda: normal.firm_taylor(lambda x: x * np.nan, EYE), "^gradient must be finite, got 2"),
     (
         lambda: normal.firm_rbf(KernelExpansion([1.0], [[0.0]], "linear"), [0.0], [[1.0]]),
         r"^expansion=KernelExpansion\(.* must be a KernelExpansion with kernel='rbf'",
@@ -116,7 +93,163 @@ CASES = [
 ]
 
 
+# Scores, tables and features
+
+
+ALIKE = RandomForestClassifier(3).fit(X, np.c_[LABELS, THREE])
+LINE = LinearRegression().fit(X, S)
+
+
+SCORES = [
+    (changed(S, 4, np.nan), {}, r"^score must be finite, got 1 NaN or inf, the first nan at \(4,"),
+    (MASKED, {}, "^score must not be masked, got 2 masked values"),
+    (S[:-1], {}, r"^score has shape \(19,\), expected \(20,\)"),
+    (X, {}, r"^score gives 3 numbers per row \(shape \(20, 3\)\); expected one per row; firm_b"),
+    (
+        ["ham", "spam"] * 10,
+        {},
+        r"^score holds labels such as \['ham', 'spam'\]; pass one of them as target",
+    ),
+    (lambda X: ["ham"] * 20, {}, "^score must hold numbers, got list"),
+    (None, {}, r"^score=None must be a fitted model, a function of X .*firm\(model, X\)"),
+    (SVC, {}, "^score=SVC is a class; expected a fitted instance"),
+    (SVC(), {}, "^This SVC instance is not fitted yet"),
+    (S, {"response_method": "proba"}, r"^response_method='proba' is unknown; expected .*'auto'"),
+    (LINE, {"response_method": "predict_proba"}, "LinearRegression has no such method"),
+    (LINE, {"target": 1}, "^target=1 is for classifiers; LinearRegression has no classes"),
+    (lambda X: S, {"target": 1}, "^target=1 is for estimators and labels, not for a callable"),
+    (LogisticRegression().fit(X, LABELS), {"target": 2}, r"^target=2 is unknown; .* \[0, 1\]"),
+    (["ham", "spam"] * 10, {"target": "eggs"}, r"^target='eggs' is unknown; .*\['ham', 'spam'\]"),
+    (S, {"target": 7}, r"^target=7 is unknown; expected one of .{,200}$"),
+    (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
+    (LogisticRegression().fit(X, THREE), {}, r"^target is needed, because Logistic.* \[0, 1, 2\]"),
+    (ALIKE, {}, "^target is needed, because RandomForestClassifier has several classes or outputs"),
+    (
+        SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
+        {"target": 1},
+        "^score=SVC gives one decision value per pair of classes; .*ovr",
+    ),
+    (pd.Series(S, index=range(1, 21)), {}, r"^score has the index \[1, .*, but X has \[0, "),
+]
+
+
+@pytest.mark.parametrize(("score", "options", "message"), SCORES)
+def test_scores(score, options, message):
+    table = pd.DataFrame(X) if isinstance(score, pd.Series) else X
+    with pytest.raises(ValueError, match=message):
+        as_score(score, table, **options)
+
+
+def scores(table):
+    """Return as many scores as a table has rows, if that can be told."""
+    return np.arange(getattr(table, "shape", [2])[0], dtype=float)
+
+
+TABLES = [
+    (None, r"^X must be a table with 2 axes .*, got NoneType"),
+    (S, r"^X must be a table with 2 axes .*, got shape \(20,\)"),
+    ([[1], [2, 3]], "^X must be a table, but its rows differ in length"),
+    (X[:1], r"^X must have at least 2 rows .*, got shape \(1, 3\)"),
+    (LINE, r"^X=LinearRegression is a model or a function; .*firm\(model, X\)"),
+]
+
+
+COLUMNS = [
+    (changed(X, (3, 0), -np.inf), "^column 'x0' of X must be finite or missing, got 1 .* at row 3"),
+    (
+        sparse.csr_array(changed(np.eye(20), (4, 2), np.inf)),
+        "^column 'x2' of X must be finite or missing, got 1 .* at row 4",
+    ),
+    (pd.DataFrame({"a": [Decimal("inf"), Decimal(1)]}), "^column 'a' of X must be finite .* inf"),
+    (pd.DataFrame({"a": ["Rome", 3]}), r"^column 'a' of X .* such as 'Rome' \(str\) and 3 \(int"),
+    (np.array([[None], ["O"], [2.5]], dtype=object), r"^column 'x0' .* 'O' \(str\) and 2.5 \(fl"),
+    (pd.DataFrame({"a": [["a"], ["b"]]}), r"^column 'a' of X .* such as \['a'\] .list. and"),
+    (np.array([[1j], [2]]), "^column 'x0' of X must hold numbers, words or dates, got complex128"),
+    (pd.DataFrame({"a": pd.interval_range(0, 2)}), "^column 'a' of X .* such as Interval"),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), TABLES + COLUMNS)
+def test_tables(table, message):
+    with pytest.raises(ValueError, match=message):
+        firm(scores(table), table)
+
+
+DAYS = pd.DataFrame(
+    {"day": pd.to_datetime(["2009-09-07", "2009-09-11"]), "city": ["Rome", "Oslo"], "n": [1, 2]}
+)
+RESOLVED = [
+    (X, ["age"], r"^feature 'age' is not a column of X, whose 3 columns are \['x0', 'x1', 'x2"),
+    (X, [True], "^features is a mask of truth values; expected columns"),
+    (np.eye(2, 50), "age", r"^feature 'age' is not .* whose 50 columns are .*'x7', …\]$"),
+    (X, features.exclude(0, 1, 2), "^features is empty"),
+    (X, S, r"^features=\[.*, …\] must .* Labels y are not a feature"),
+    (X, LABELS.tolist(), r"^features=\[.*, …\] must be columns .*, each once, .* Labels y"),
+    (X, [0, [1, 2]], "^features must be a table"),
+    (X, X[:5], "^features has 5 rows, but X has 20"),
+    (X, {"all": lambda X: X}, r"^feature 'all' must have 1 axis, got shape \(20, 3\)"),
+    (X, {"f": []}, r"^feature 'f'=\[\] must be a group, .* or the values of all 20 rows"),
+    (X, [features.Pairs("xor")], "^feature .* is not a column of X|^Pairs must be given"),
+    (X, features.conjunction({"x0": "Rome"}), "^value of column 'x0' must be a finite number, got"),
+    (X, features.threshold(0, "high"), "^tau must be a finite number, got 'high'"),
+    (X, features.linear([1, 2]), "^a has 2 entries, but X has 3 columns"),
+    (DAYS, features.threshold("day", "soon"), "^tau='soon' must be a date"),
+    (DAYS, features.threshold("city", 1), "^'city' is a category, whose levels are not numbers"),
+    (DAYS, features.linear([1, 1, 1]), "^'city' is a category|^1 is a category"),
+    (DAYS, features.literal("city", ["Rome"]), r"^value \['Rome'\] is not a level of column 'ci"),
+    (DAYS, features.literal("city", "Roma"), r"^value 'Roma' is not a level of .*\['Oslo', 'Rome"),
+    (DAYS, features.literal("day", "Monday"), "^value of column 'day'='Monday' must be a date"),
+]
+
+
+@pytest.mark.parametrize(("table", "asked", "message"), RESOLVED)
+def test_features(table, asked, message):
+    with pytest.raises(ValueError, match=message):
+        firm(scores(table), table, asked)
+
+
+CASES += [
+    (lambda: features.product(), "^product needs at least one column, got none"),
+    (lambda: features.conjunction({}), r"^conjunction needs a dict of column to value, got \{\}"),
+    (lambda: features.linear([1, np.nan]), "^a must be finite, got 1 NaN"),
+    (lambda: features.Pairs("product"), "^kind='product' is unknown; expected one of .'interact"),
+    (lambda: firm(S, X, features.Pairs("xor")), r"^'x0' must have two values.*threshold\('x0', "),
+    (lambda: features.Pairs("xor", [0, 0]).parts(X), "^feature names must differ, got 'x0' 2"),
+    (lambda: features.Pairs("xor", {"g": [0, 1], "a": 1}).parts(X), "and no group"),
+    (lambda: firm(S, X, feature_names=["a", "b", "a"]), "^feature names must differ, got 'a' 2"),
+    (lambda: firm(S, X, 0, feature_names=["a", "b"]), "^feature_names has 2 names for 1 features"),
+    *[
+        (lambda given=given: firm(S, X, [2], given=given), message)
+        for given, message in [
+            (np.sin, "^given=.* must be names or positions of columns of X; to use a function"),
+            (S, "^feature .* is not a column of X"),
+            ([], r"^given=\[\] must name one or more columns of X, each only once"),
+            (["x0", 0], "^given=.* must name one or more columns of X, each only once"),
+        ]
+    ],
+    (lambda: firm(S, X, categorical=["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
+    (lambda: firm(S, X, categorical="x0"), "^categorical='x0' must be a list of columns"),
+    (lambda: firm(S, X, groups="plot"), "^groups='plot': feature 'plot' is not a column of X"),
+    (
+        lambda: firm(S, pd.DataFrame(X), groups=pd.Series(THREE, index=range(1, 21))),
+        r"^groups has the index \[1, .*\.loc\[X\.index\]",
+    ),
+    (lambda: firm(np.sum, da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
+    (lambda: firm(S, X, n_bins=21), "^n_bins must be an integer from 2 to 20, got 21"),
+    *[
+        (lambda n=n: firm(S, X, n_bins=n), f"^n_bins={n!r} must be 'auto' or an integer")
+        for n in (1, 2.5, True, "ten")
+    ],
+]
+
+
 @pytest.mark.parametrize(("call", "message"), CASES)
-def test_refused(call, message):
+def test_calls(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_path_must_lead_to_parquet_files(tmp_path):
+    (tmp_path / "stay.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"stay.csv' is not a Parquet file; .*read_csv"):
+        firm(lambda X: X["a"], str(tmp_path / "stay.csv"))

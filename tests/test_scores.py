@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from conftest import Tensor
 from scipy import sparse
-from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from firmlib.scores import as_score, class_scores, respond, respond_all
+from firmlib.scores import as_score
 from firmlib.tables import Table
 
 rng = np.random.default_rng(0)
@@ -71,17 +70,6 @@ def test_response_method_and_target(method, target):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_targets_are_classes_and_outputs():
-    forest = RandomForestClassifier(10, random_state=0).fit(X, 10 - labels)  # classes 9, 10
-    np.testing.assert_array_equal(as_score(forest, X, target=9), forest.predict_proba(X)[:, 0])
-    estimator = LogisticRegression().fit(X, words)
-    ham = X[estimator.predict(X) == "ham"]
-    never = as_score(estimator, ham, response_method="predict", target="spam")
-    np.testing.assert_array_equal(never, np.zeros(len(ham)))
-    line = LinearRegression().fit(X, Y)
-    np.testing.assert_array_equal(as_score(line, X, target=2), line.predict(X)[:, 2])
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -102,66 +90,6 @@ def test_arrays_and_numeric_labels_are_scores(values):
 @pytest.mark.parametrize("values", [words, words.tolist(), words.astype(object), pd.Series(words)])
 def test_word_labels_become_an_indicator(values):
     np.testing.assert_array_equal(as_score(values, X, target="spam"), labels)
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, sparse.csr_array])
-def test_tables_reach_the_estimator_unchanged(frame):
-    """scikit-learn warns (here: fails) if the column names it was fitted with are lost."""
-    table = frame(X) if frame is sparse.csr_array else frame(dict(zip("abc", X.T, strict=True)))
-    estimator = LogisticRegression().fit(table, labels)
-    np.testing.assert_array_equal(as_score(estimator, table), estimator.decision_function(table))
-
-
-def test_what_was_asked_is_told():
-    estimator = LogisticRegression().fit(X, words)
-    assert respond(estimator, Table(X))[1:] == ("decision_function", "spam")
-    assert respond(y, Table(X))[1:] == ("values", None)
-    found = respond_all(estimator, Table(X), response_method="predict_proba")
-    assert [one[1:] for one in found] == [("predict_proba", "ham"), ("predict_proba", "spam")]
-    assert respond(found[0], Table(X)) is found[0]
-
-
-CLUSTERS = KMeans(3, n_init=1, random_state=0).fit(X)
-FOREST = RandomForestClassifier(3, random_state=0).fit(X, np.column_stack([labels, labels + 5]))
-
-
-@pytest.mark.parametrize(
-    ("score", "keys"),
-    [
-        (LogisticRegression().fit(X, three), ["a", "b", "c"]),
-        (LinearRegression().fit(X, Y), [0, 1, 2]),
-        (CLUSTERS, [0, 1, 2]),
-        (FOREST, [(0, 0), (0, 1), (1, 5), (1, 6)]),
-        (lambda X: Y, [0, 1, 2]),
-        (pd.DataFrame(Y, columns=list("uvw")), ["u", "v", "w"]),
-        (three, ["a", "b", "c"]),
-    ],
-)
-def test_all_classes_equal_one_by_one(score, keys):
-    found = class_scores(score, X)
-    assert list(found) == keys
-    if hasattr(score, "predict"):
-        for key, values in found.items():
-            np.testing.assert_array_equal(values, as_score(score, X, target=key))
-
-
-class Tensor:
-    """As much of a torch tensor as is asked."""
-
-    def __init__(self, values):
-        self.values, self.dtype, self.shape = values, values.dtype, values.shape
-
-    def __len__(self):
-        return len(self.values)
-
-    def detach(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def numpy(self):
-        return self.values
 
 
 class Module:

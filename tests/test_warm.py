@@ -7,13 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from tests.kill_sweep import wait_for
 from tests.tiny import write_notebook
 from workflow import ROOT, warm
 
@@ -109,11 +109,7 @@ def test_runs_end_with_snakemake(folder):
     until = "for _ in $(seq 300); do test -s runs/pids && break; sleep 0.1; done"
     assert serve(folder, f"{shlex.join(ask('one'))} & {until}") == 0
     for pid in (folder / "runs" / "pids").read_text().split():
-        for _ in range(100):
-            if not alive(pid):
-                break
-            time.sleep(0.1)
-        assert not alive(pid)
+        wait_for("the end of a run", lambda pid=pid: not alive(pid), 10)
 
 
 def alive(pid):

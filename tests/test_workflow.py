@@ -1,4 +1,4 @@
-"""Reproduce and accept, on a compendium of two tiny notebooks in a folder of its own."""
+"""Reproduce and accept, on a compendium of two tiny notebooks, and what a comparison notices."""
 
 import errno
 import fcntl
@@ -19,8 +19,9 @@ import pytest
 import workflow.__main__
 from tests import kill_sweep
 from tests.tiny import write_compendium, write_notebook
-from workflow import ROOT, accept, engine, reproduce, run
+from workflow import KINDS, ROOT, accept, engine, reproduce, run
 from workflow import ledger as pages
+from workflow.compare import compare
 
 GOOD = """from firmlib.compendium import claims
 claims.record("2.3-variance", True, finding="x = 1")"""
@@ -116,15 +117,6 @@ def test_one_run_at_a_time(compendium, tmp_path):
             engine.execute(tmp_path, {}, "--cores", "1")
 
 
-def test_tidy_drops_time_stamps():
-    cell = nbformat.v4.new_code_cell("print(1, 2)")
-    cell.metadata = {"papermill": {"duration": 1}, "tags": []}
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {}})
-    tidied = run.tidy(notebook)
-    assert tidied.cells[0].metadata == {}
-    assert set(tidied.metadata) == {"kernelspec", "language_info"}
-
-
 def test_tidy_folds_imports_figures_and_the_ledger_and_nothing_else():
     sources = ["import numpy", "x = 1\nclaims.record(\n)", "y = 2", 'figures.save(f, "f", x)']
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
@@ -173,23 +165,11 @@ def test_a_table_of_a_sweep_is_accepted_when_done_and_named_when_outdated(compen
 # What goes wrong around it
 
 
-def command(*arguments, before="", cwd=ROOT):
-    """Run `python -m workflow` in a shell, after `before`; return its status and what it says."""
-    words = shlex.join([sys.executable, "-m", "workflow", *arguments])
-    ran = subprocess.run(
-        ["bash", "-c", f"{before} {words}"],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return ran.returncode, ran.stdout + ran.stderr
-
-
 def test_few_files_are_named():
-    code, said = command("reproduce", before="ulimit -n 40;")
-    assert (code, said.count("\n")) == (1, 1)
+    command = f"ulimit -n 40; {shlex.quote(sys.executable)} -m workflow reproduce 2>&1"
+    ran = subprocess.run(["bash", "-c", command], cwd=ROOT, stdout=-1, text=True, check=False)
+    said = ran.stdout
+    assert (ran.returncode, said.count("\n")) == (1, 1)
     assert "Only 40 files may be open at a time; use `ulimit -n 256` or more." in said
 
 
@@ -243,3 +223,73 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         workflow.write(target, "new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]
+
+
+# What a comparison notices: a change, a truncation, and no last digit, of any file
+
+
+NOTEBOOK = ROOT / "notebooks" / "05_linear.ipynb"
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """Return what is said of a copy in which a pattern is replaced, as made and as committed."""
+
+    def compare_with_copy(path, pattern, new):
+        copy = tmp_path / path.name
+        text = path.read_text()
+        copy.write_text(re.sub(pattern, new, text, count=1, flags=re.DOTALL))
+        assert copy.read_text() != text
+        return compare(copy, path), compare(path, copy)
+
+    return compare_with_copy
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "new", "message"),
+    [
+        (ROOT / "data" / "definition.csv", r"a,1,3\.5", "a,1,3.6", "column .* different"),
+        (NOTEBOOK, r'"text": \[\n *"', '"text": [\n"x', "output of cell .* differs"),
+        (NOTEBOOK, '"image/png": "', '"image/gif": "', "output of cell .* differs"),
+        (ROOT / "data" / "claims.json", '"confirmed"', '"partly"', "differ"),
+    ],
+)
+def test_a_change_is_noticed_on_either_side(changed, path, pattern, new, message):
+    assert compare(path, path) == []
+    for [said] in changed(path, pattern, new):
+        assert re.search(f"{path.name}.*{message}", said)
+
+
+def test_a_claim_that_is_gone_is_noticed(tmp_path):
+    whole, fewer = ROOT / "data" / "claims.json", tmp_path / "claims.json"
+    ledger = json.loads(whole.read_text())
+    fewer.write_text(json.dumps(ledger[1:]))
+    for made, committed in ((fewer, whole), (whole, fewer)):
+        assert compare(made, committed) == [f"claims.json: {ledger[0]['id']} differ"]
+
+
+def test_another_picture_is_noticed(tmp_path):
+    other = tmp_path / "definition.png"
+    other.write_bytes((ROOT / "figures" / "stability.png").read_bytes())
+    [said] = compare(other, ROOT / "figures" / "definition.png")
+    assert "pixels" in said
+
+
+def test_last_digits_do_not_matter(changed):
+    table = ROOT / "data" / "definition.csv"
+    assert changed(table, r"a,1,3\.5\b", "a,1,3.500000001") == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["csv", "png", "ipynb", "json"])
+def test_what_is_truncated_is_named(tmp_path, kind):
+    [whole, *_] = sorted(path for k in KINDS for path in (ROOT / k).glob(f"*.{kind}"))
+    half = tmp_path / whole.name
+    half.write_bytes(whole.read_bytes()[: len(whole.read_bytes()) // 2])
+    [said] = compare(whole, half)
+    assert whole.name in said
+    if whole.suffix != ".csv":
+        assert "what is committed cannot be read" in said
+
+
+def test_what_is_not_committed_is_named(tmp_path):
+    assert compare(NOTEBOOK, tmp_path / "x.ipynb") == ["05_linear.ipynb is not committed yet"]

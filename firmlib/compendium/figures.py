@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from firmlib._drawing import curve_legend
 from firmlib.compendium.output import output_dir, write_atomic
-from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, curve_legend
 
 # isort: split
 # After firmlib.display, which says how to get matplotlib.

@@ -1,4 +1,4 @@
-"""Bins: numbers are sorted into 2^K slots by rank, with a lookup table of equal cells.
+"""Bins: numbers are sorted into 2^K slots by rank, with a lookup table.
 
 Slots are nested: slot q of 2^K lies in slot q // 2 of 2^(K-1). Slot Q is for missing values.
 Slots are narrower near the ends, where curves are often steep.
@@ -6,9 +6,8 @@ Slots are narrower near the ends, where curves are often steep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -20,8 +19,9 @@ FEW = 2**14
 """Up to this many rows, all of them determine the slots."""
 
 _SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the slots
-_CELLS = 16  # of the lookup table per slot
-_LAG = 8  # slots whose width shows where cells must be finest
+_HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+_SORTED = np.argsort(_HALVES, kind="stable")
+_LAG = 8  # slots whose width shows where halves must be finest
 _FINEST, _TAILS = 9, 1.5
 
 
@@ -32,38 +32,6 @@ def scales(n: Any) -> Any:
     return np.clip(np.round(np.log2(n) / 2), 1, K).astype(int), K
 
 
-class Lookup(NamedTuple):
-    """Equal cells in f or, if `unit` is positive, in arcsinh((f - centre) / unit)."""
-
-    centre: np.ndarray
-    unit: np.ndarray
-    low: np.ndarray
-    scale: np.ndarray
-    slot: np.ndarray  # (d, cells + 3): below, cells, above, missing
-    own: np.ndarray  # the share of the slots that start in a cell of their own
-
-    @classmethod
-    def of(cls, start: np.ndarray, centre: np.ndarray, unit: np.ndarray) -> Lookup:
-        """Return cells for the starts of slots (d, Q)."""
-        (d, Q), cells = start.shape, _CELLS * start.shape[1]
-        with np.errstate(all="ignore"):
-            at = np.where(np.isfinite(start), _scaled(start, centre, unit), np.nan)
-            low, high = np.fmin.reduce(at, axis=1), np.fmax.reduce(at, axis=1)
-            low, scale = np.nan_to_num(low), (cells - 2) / (high - low)
-            scale = np.where(np.isfinite(scale), scale, 1.0)
-            low = low - 1.5 / scale  # the first cell is for what lies below
-            cell = np.clip((at - low[:, None]) * scale[:, None], 1, cells)
-            new = np.diff(at, axis=1) > 0
-            own = new & (np.floor(cell[:, 1:] - 1e-6) > np.floor(cell[:, :-1] + 1e-6))
-        cell = np.where(np.isnan(cell), cells + 1, np.floor(cell - 1e-6)).astype(np.intp)
-        cell += np.arange(0, d * (cells + 3), cells + 3)[:, None]
-        slot = np.bincount(cell.ravel(), minlength=d * (cells + 3)).reshape(d, -1)
-        slot = np.maximum(slot.cumsum(axis=1) - 1, 0)
-        slot[:, -2], slot[:, -1] = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0), Q
-        share = own.sum(axis=1) / np.maximum(new.sum(axis=1), 1)
-        return cls(centre, unit, low, scale, slot.astype(np.int16), share)
-
-
 @dataclass(frozen=True, eq=False)
 class Axes:
     """The bins of d columns of numbers.
@@ -72,7 +40,7 @@ class Axes:
     the last slot. exact (d,): each level has its own slot. share (d,): share of independent rows.
     kind: slots that can be merged are "nested"; a fixed number of bins is "fixed"; "levels" has a
     slot for each level, however many there are. ends (d,): the larger share of rows in the first
-    and the last slot. search: whether values are found without a lookup table.
+    and the last slot. search: whether values are found without lookup `tables`.
     """
 
     start: np.ndarray
@@ -81,6 +49,7 @@ class Axes:
     kind: str = "nested"
     ends: np.ndarray | float = 1.0
     search: bool = True
+    tables: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property
     def slots(self) -> int:
@@ -144,53 +113,52 @@ class Axes:
         kind = "fixed" if n_bins else "nested"
         return cls(start, exact, share, kind, ends, bool(n_bins) or n <= _SEARCHED)
 
-    @cached_property
-    def lookup(self) -> Lookup:
-        """The lookup table: linear cells or, if too coarse, cells around the narrowest slots."""
-        linear = Lookup.of(self.start, *np.zeros((2, len(self.start))))
-        coarse = np.flatnonzero(linear.own < self._enough)
-        if len(coarse):  # long tails
-            start, lag = self.start[coarse], min(_LAG, self.slots - 1)
-            with np.errstate(invalid="ignore"):  # inf - inf
-                width = start[:, lag:] - start[:, :-lag]
-            width = np.where(width > 0, width, np.inf)
-            least, row = width.argmin(axis=1), np.arange(len(start))
-            other = Lookup.of(start, start[row, least], width[row, least] / lag)
-            better = other.own > linear.own[coarse]
-            for mine, theirs in zip(linear, other, strict=True):
-                mine[coarse[better]] = theirs[better]
-        return linear
-
-    @property
-    def _enough(self) -> np.ndarray:
-        """The share of the slots that must start in a cell of their own."""
-        return np.where(self.exact, 1.0, 0.9)
-
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
-        here = slice(first, first + len(F))
-        if self.search:
-            return np.array(
-                [self._searched(*pair) for pair in zip(self.start[here], F, strict=True)]
-            )
-        centre, unit, low, scale, table, own = (a[here] for a in self.lookup)
-        with np.errstate(all="ignore"):
-            place = _scaled(F, centre, unit) - low[:, None]
-            place *= scale[:, None]
-        width = table.shape[1]
-        np.clip(place, 0, width - 2, out=place)
-        if np.isnan(place.sum()):
-            place[np.isnan(place)] = width - 1
-        if len(F) > 1:
-            place += np.arange(0, len(F) * width, width)[:, None]
-        slot = table.take(place.astype(np.int32))
-        for k in np.flatnonzero(own < self._enough[here]):
-            slot[k] = self._searched(self.start[first + k], F[k])
-        return slot
+        return np.array([self._slot(first + k, f) for k, f in enumerate(F)])
+
+    def _slot(self, j: int, f: np.ndarray) -> np.ndarray:
+        if not self.search and j not in self.tables:
+            self.tables[j] = _table(self.start[j], 1.0 if self.exact[j] else 0.9)
+        if self.search or self.tables[j] is None:
+            return self._searched(self.start[j], f)
+        centre, scale, slot = self.tables[j]
+        with np.errstate(over="ignore"):
+            half = ((f - centre) * scale).astype(np.float16)
+        return slot.take(half.view(np.uint16))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tables": {}}  # they are large, and found again
 
     def _searched(self, start: np.ndarray, f: np.ndarray) -> np.ndarray:
         found = np.maximum(start.searchsorted(f, side="right") - 1, 0)
         return np.where(np.isnan(f), self.slots, found)
+
+
+def _table(start: np.ndarray, share: float) -> tuple[float, float, np.ndarray] | None:
+    """Return a centre, a scale and the slot of each half-precision number (f - centre) scale.
+
+    Half precision is finest at the centre, where slots are narrowest. None if less than this share
+    of the slots start at numbers of their own.
+    """
+    missing, start = len(start), start[np.isfinite(start)]
+    if not len(start):
+        return None
+    lag = min(_LAG, len(start) - 1)
+    with np.errstate(all="ignore"):
+        width = start[lag:] - start[: len(start) - lag]
+        centre = start[np.where(width > 0, width, np.inf).argmin()]
+        scale = 512 / (np.quantile(np.abs(start - centre), 0.95) or np.abs(start - centre).max())
+        scale = scale if np.isfinite(scale) else 1.0
+        half = ((start - centre) * scale).astype(np.float16).astype(np.float32)
+        new = np.diff(start) > 0
+        if (new & (np.diff(half) > 0)).sum() < share * new.sum():
+            return None
+    runs = np.diff(_HALVES[_SORTED].searchsorted(half), prepend=0, append=len(_HALVES))
+    slot = np.empty(len(_HALVES), np.int16)
+    slot[_SORTED] = np.repeat(np.maximum(np.arange(-1, len(start)), 0), runs)
+    slot[np.isnan(_HALVES)] = missing
+    return centre, scale, slot
 
 
 def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
@@ -240,13 +208,3 @@ def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -
     i = np.where(mid >= want - 1e-9 * up * known, i, np.take_along_axis(after, i, 1))
     value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
     return np.where(i < known, value, np.inf)
-
-
-def _scaled(F: np.ndarray, centre: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Return columns as cells are equal in."""
-    if not unit.any():
-        return F
-    F = F.copy()
-    for k in np.flatnonzero(unit):
-        F[k] = np.arcsinh((F[k] - centre[k]) / unit[k])
-    return F

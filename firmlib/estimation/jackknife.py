@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -139,20 +138,13 @@ class Estimate:
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
 
 
-class Difference(NamedTuple):
-    """Q_a - Q_b of several pairs, standard error, interval and p-value."""
-
-    difference: np.ndarray
-    standard_error: np.ndarray
-    ci_low: np.ndarray
-    ci_high: np.ndarray
-    pvalue: np.ndarray
-
-
 def compare(
     one: Estimate, i: np.ndarray, other: Estimate, j: np.ndarray, level: float, paired: bool = True
-) -> Difference:
-    """Compare features i and j of two estimates; `paired`: on the same rows."""
+) -> dict[str, np.ndarray]:
+    """Return Q_i - Q_j of features of two estimates, with its error, interval and p-value.
+
+    `paired`: on the same rows.
+    """
     a, b = one.psi[:, i], other.psi[:, j]
     Ja, Jb = one.J[i], other.J[j]
     rho = np.clip((a * b).sum(axis=0) / np.maximum(np.sqrt(Ja * Jb), TINY), -1, 1) * paired
@@ -177,8 +169,8 @@ def compare(
     down = np.where(differ & (D > 0), np.maximum(down, 0), np.minimum(down, 0))
     up = np.where(differ & (D < 0), np.minimum(up, 0), np.maximum(up, 0))
     a, b = one.standard_error[i], other.standard_error[j]
-    error = np.sqrt(np.maximum(a * a + b * b - 2 * rho * a * b, 0))
-    return Difference(D, np.where(exact, 0, error), down, up, p)
+    error = np.where(exact, 0, np.sqrt(np.maximum(a * a + b * b - 2 * rho * a * b, 0)))
+    return {"difference": D, "standard_error": error, "ci_low": down, "ci_high": up, "pvalue": p}
 
 
 def degrees(psi: np.ndarray) -> np.ndarray:
@@ -196,13 +188,4 @@ def holm(p: np.ndarray) -> np.ndarray:
     order = np.argsort(p, kind="stable")
     out = np.empty_like(p)
     out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
-    return out
-
-
-def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Return p-values adjusted for the false discovery rate."""
-    order = np.argsort(-p, kind="stable")
-    out = np.empty_like(p)
-    scaled = p[order] * len(p) / np.arange(len(p), 0, -1)
-    out[order] = np.minimum(np.minimum.accumulate(scaled), 1)
     return out

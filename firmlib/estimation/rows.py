@@ -100,7 +100,7 @@ def rows_of(
         truth = column.labels is not None and set(column.labels.tolist()) <= {False, True}
         if column.kind != "number" and not truth:
             raise ValueError(f"sample_weight must hold numbers, got {column.kind} values")
-        w = check_weights("sample_weight", column.dense(table.n), table.n, zeros=not table.whole)
+        w = check_weights("sample_weight", column.values, table.n, zeros=not table.whole)
         if not w.all():
             keep = w > 0
         w, s = w[keep], s[keep]
@@ -115,7 +115,7 @@ def rows_of(
         )
     if groups is None or population:
         return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)
-    key = unit_keys(table.vector("groups", groups).take(keep), len(s))
+    key = unit_keys(table.vector("groups", groups).take(keep))
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
@@ -138,9 +138,9 @@ def joined(some: Sequence[Rows]) -> Rows:
     return replace(some[0], s=s, w=w, fold=fold, unit=unit, key=key, keep=slice(None))
 
 
-def unit_keys(column: Column, n: int) -> np.ndarray:
-    """Return a hash of the unit of each of n rows, the same in every chunk."""
-    values = column.dense(n)
+def unit_keys(column: Column) -> np.ndarray:
+    """Return a hash of the unit of each row, the same in every chunk."""
+    values = column.values
     if np.isnan(values).any():
         row = int(np.isnan(values).argmax())
         raise ValueError(

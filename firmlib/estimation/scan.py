@@ -191,7 +191,7 @@ def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
     column = feature.of(table).take(rows.keep)
     if how.missing == "raise":
         check_present(f"feature {feature.name!r}", column.values)
-    return column._replace(values=column.dense(len(rows.s)), rows=None)
+    return column
 
 
 def _together(n: int) -> int:
@@ -226,10 +226,10 @@ def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[i
     few = np.diff(data.indptr) < 1.5 * 2 ** scales(n)[0]  # each may be a level, beside 0
     values = data.data.astype(float)
     few &= np.abs(values).max(initial=0) < 2**53 or data.dtype.kind == "f"  # floats merge integers
+    odd = np.isinf(values)  # `Table.column` refuses them
     if how.missing == "drop":  # scores are centred by column
-        few[np.searchsorted(data.indptr, np.flatnonzero(np.isnan(values)), side="right") - 1] = (
-            False
-        )
+        odd |= np.isnan(values)
+    few[np.searchsorted(data.indptr, np.flatnonzero(odd), side="right") - 1] = False
     parts, some = rows.parts(rows.centre), np.flatnonzero(few)
     for a in range(0, len(some), _SPARSE):
         places = some[a : a + _SPARSE]

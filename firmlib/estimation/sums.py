@@ -66,7 +66,7 @@ class Source:
         """Return the source of a column, without its values."""
         if column is None or column.kind == "number":
             return self
-        labels = column._replace(values=np.empty(0), rows=None)
+        labels = column._replace(values=np.empty(0))
         return replace(self, kind=column.kind, shown=labels.shown)
 
     def direction(self) -> float:
@@ -181,7 +181,8 @@ class Sums:
             self.sums[:, :, j] = 0
         self.sums[:, :, j, start[j].searchsorted(old, "right") - 1] = before[:, :, j, at]
         self.sums[:, :, j, -1] = before[:, :, j, -1]
-        self.axes = replace(self.axes, start=start, exact=exact)
+        tables = {k: table for k, table in self.axes.tables.items() if k != j}
+        self.axes = replace(self.axes, start=start, exact=exact, tables=tables)
 
     def merge(self, other: Sums, codes: np.ndarray) -> None:
         """Add the sums of others, in which code k stands for the label with codes[k] here."""

@@ -46,7 +46,7 @@ def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
     Each of the 5 `most` most frequent levels of a nominal column is a knot, and so is a missing
     value. Beyond the outermost knots the hats continue as lines.
     """
-    x = column.dense(len(w))
+    x = column.values
     known = ~np.isnan(x)
     knots, index = np.unique(x[known], return_inverse=True)
     weight = np.bincount(index, w[known])

@@ -114,7 +114,6 @@ def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> li
     """Return the columns of a feature in the rows that count."""
     found = f.columns(table) if isinstance(f, Group) else [f.of(table)]
     found = [column.take(sample.keep) for column in found]
-    found = [column._replace(values=column.dense(sample.n), rows=None) for column in found]
     for column in found if missing == "raise" else ():
         check_present(f"feature {f.name!r}", column.values)
     return found

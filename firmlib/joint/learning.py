@@ -33,7 +33,7 @@ def design(columns: Sequence[Column], n: int) -> np.ndarray:
     """
     parts: list[np.ndarray] = []
     for column in columns:
-        f = column.dense(n)
+        f = column.values
         missing = np.isnan(f)
         if column.kind == "nominal":
             levels, count = np.unique(f[~missing], return_counts=True)

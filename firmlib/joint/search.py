@@ -97,7 +97,7 @@ def search(
         raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
     columns = ((name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names))
-    found = [family for name, column in columns for family in _families(name, column, rows.n)]
+    found = [family for name, column in columns for family in _families(name, column)]
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
     names = np.concatenate([some for some, _ in found])
@@ -145,19 +145,19 @@ class SearchResult(FirmResult):
     searched: np.ndarray
     covered: np.ndarray
 
-    def _frame(self, order: np.ndarray) -> pd.DataFrame:
-        frame = super()._frame(order)
-        frame.insert(1, "searched", self.searched[order])
-        frame.insert(2, "covered", self.covered[order])
+    def _frame(self) -> pd.DataFrame:
+        frame = super()._frame()
+        frame.insert(1, "searched", self.searched)
+        frame.insert(2, "covered", self.covered)
         return frame
 
 
-def _families(name: str, column: Column, n: int) -> Iterator[tuple[list[str], np.ndarray]]:
+def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray]]:
     """Yield conditions on a column with the same relation: names, and who meets each (k, n).
 
     A missing value is neither above nor below a threshold.
     """
-    f = column.dense(n)
+    f = column.values
     missing = np.isnan(f)
     levels, count = np.unique(f[~missing], return_counts=True)
     if missing.any() and len(levels):
@@ -228,6 +228,8 @@ def different(
     """
     kept, indicators = [], np.zeros((0, len(r)))
     for rule in rules:
+        if len(kept) == n:
+            break
         parts = [list(part) for part in combinations(rule, len(rule) - 1)]
         A, *less = np.array([holds[some].all(axis=0) for some in [rule, *parts]])
         P = p @ A
@@ -235,8 +237,6 @@ def different(
         least = importance(np.array(less), r, p).max() + np.sqrt(P * (1 - P) * noise)
         z = (A - P) * np.sqrt(p / (P * (1 - P)))
         alike = np.abs(indicators @ z).max(initial=0)
-        if len(kept) == n:
-            break
         if importance(A, r, p) > least and alike <= distinct * (1 - 1e-9):
             kept.append(rule)
             indicators = np.vstack([indicators, z])

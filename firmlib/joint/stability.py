@@ -74,7 +74,7 @@ def stability(
     if len(y) != table.n:
         raise ValueError(f"y has {len(y)} rows, but X has {table.n}; expected one value per row")
     if groups is not None:
-        unit = np.unique(table.vector("groups", groups).dense(table.n), return_inverse=True)[1]
+        unit = np.unique(table.vector("groups", groups).values, return_inverse=True)[1]
     if cv is None:
         splitter = ShuffleSplit if unit is None else GroupShuffleSplit
         cv = splitter(20, train_size=0.5, random_state=0)

@@ -20,10 +20,10 @@ __all__ += ["read_fasta", "word_index"]
 
 _FOREIGN = 255  # the code of characters that are not symbols
 _CURES = {
-    "-": "remove gaps, or write N and pass unknown='average'",
-    "*": "remove the stop codon",
-    "U": "for RNA pass alphabet=RNA, or replace U with T",
-    "T": "for DNA pass alphabet=DNA, or replace T with U",
+    "-": "; remove gaps, or write N and pass unknown='average'",
+    "*": "; remove the stop codon",
+    "U": "; for RNA pass alphabet=RNA, or replace U with T",
+    "T": "; for DNA pass alphabet=DNA, or replace T with U",
 }
 _PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.BZ2File, b"\xfd7zXZ": lzma.LZMAFile}
 _BLOCK = 2**20  # bytes of a file read at once
@@ -137,13 +137,12 @@ def encode(
         raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
     words: Any = seqs
     if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
-        try:
-            array = np.asarray(seqs)
-        except ValueError as error:
-            raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
-        if array.size == 0:
-            raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
+        array, a = _as_array(name, seqs), len(alphabet)
         if array.dtype.kind in "biufc":
+            hot = array.ndim > 1 and array.shape[-1] == a and (array.ndim > 2 or len(array) >= a)
+            if hot and (np.sort(array, axis=-1) == np.eye(a)[-1]).all():
+                found = f"{name} of shape {array.shape} is one-hot"
+                raise ValueError(f"{found}; expected codes: pass {name}.argmax(axis=-1)")
             return _check_codes(name, array, alphabet, unknown)
         if array.ndim != 1:
             found = f"{type(seqs).__name__} of shape {array.shape}"
@@ -162,9 +161,13 @@ def encode(
         end, first = np.cumsum(lengths), int(bad.argmax())
         i = int(np.searchsorted(end, first, side="right"))
         position = int(first - (end[i] - lengths[i]))
-        letter = words[i][position : position + 1]
-        what = f"{name}[{i}] has {letter!r} at position {position}"
-        raise ValueError(what + _cure(alphabet, codes[first] < _FOREIGN, chr(joined[first])))
+        letter, (*most, last) = words[i][position : position + 1], alphabet.letters
+        symbol = chr(joined[first]).upper()
+        cure = _CURES.get(symbol, "") if symbol in "-*" or alphabet in (DNA, RNA) else ""
+        if codes[first] < _FOREIGN:
+            cure = "; to keep ambiguous letters and average over them, pass unknown='average'"
+        expected = f"expected {', '.join(most)} or {last}{cure}"
+        raise ValueError(f"{name}[{i}] has {letter!r} at position {position}; {expected}")
     if lengths[0] == 0:
         raise ValueError(f"{name}[0] is empty; expected at least one letter")
     if (lengths != lengths[0]).any():
@@ -176,23 +179,18 @@ def encode(
     return codes.reshape(len(words), -1)
 
 
-def _cure(alphabet: Alphabet, ambiguous: bool, letter: str) -> str:
-    """What was expected instead of a letter, and what to do about it."""
-    *most, last = alphabet.letters
-    known = letter not in "UTut" or alphabet in (DNA, RNA)
-    cure = _CURES.get(letter.upper()) if known else None
-    if ambiguous:
-        cure = "to keep ambiguous letters and average over them, pass unknown='average'"
-    return f"; expected {', '.join(most)} or {last}" + (f"; {cure}" if cure else "")
+def _as_array(name: str, value: ArrayLike) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
+    if array.size == 0:
+        raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
+    return array
 
 
 def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str) -> np.ndarray:
-    a, last = len(alphabet), len(alphabet if unknown == "error" else alphabet.symbols) - 1
-    hot = array.ndim > 1 and array.shape[-1] == a and ((array == 0) | (array == 1)).all()
-    if hot and (array.ndim > 2 or len(array) >= a) and (array.sum(axis=-1) == 1).all():
-        raise ValueError(
-            f"{name} of shape {array.shape} is one-hot; expected codes: pass {name}.argmax(axis=-1)"
-        )
+    last = len(alphabet if unknown == "error" else alphabet.symbols) - 1
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} holds {array.dtype}; expected strings or integer codes 0..{last}")
     if array.ndim != 2:
@@ -216,7 +214,11 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     >>> decode([[2, 0, 3, 3, 0, 1, 0]])
     ['GATTACA']
     """
-    codes = encode(codes, alphabet=alphabet, unknown=unknown, name="codes")
+    return to_text(_check_codes("codes", _as_array("codes", codes), alphabet, unknown), alphabet)
+
+
+def to_text(codes: np.ndarray, alphabet: Alphabet) -> list[str]:
+    """`decode` of checked codes."""
     symbols = np.frombuffer(alphabet.symbols.encode(), dtype=np.uint8)[codes]
     return symbols.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
 
@@ -270,7 +272,7 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     if index.min() < 0 or index.max() > last:
         bad = index[(index < 0) | (index > last)][0]
         raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {bad}")
-    return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
+    return to_text(letters(index, k, len(alphabet)), alphabet)
 
 
 def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
@@ -307,39 +309,32 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     ...     read_fasta(Path(folder, "two.fa"))
     (['one', 'two'], ['GATTACA', 'ACGTACG'])
     """
-    names, parts = [], []
-    for number, line in enumerate(re.split("\r\n|\r|\n", _read_text(path, max_bytes)), start=1):
-        line = line.strip(" \t")
-        if line.startswith(">"):
-            names.append(line[1:].strip(" \t"))
-            parts.append([])
-        elif line and not line.startswith(";"):
-            if not names:
-                raise ValueError(
-                    f"{path}: line {number} is {line!r:.30}; expected a header '>name'"
-                )
-            parts[-1].append(line)
-    if not names:
-        raise ValueError(f"{path} is empty; expected FASTA records")
-    seqs = ["".join(lines) for lines in parts]
-    if not all(seqs):
-        i = seqs.index("")
-        raise ValueError(f"{path}: record {i} ({names[i]!r}) is empty; expected a sequence")
-    return names, seqs
-
-
-def _read_text(path: str | PathLike, max_bytes: int) -> str:
-    max_bytes = check_integer("max_bytes", max_bytes, 1)
-    text = bytearray()
+    max_bytes, text = check_integer("max_bytes", max_bytes, 1), bytearray()
     with Path(path).open("rb") as file:
         kinds = [kind for magic, kind in _PACKED.items() if file.peek(8).startswith(magic)]
         stream: Any = kinds[0](file) if kinds else file
         try:
             while len(text) <= max_bytes and (block := stream.read(_BLOCK)):
                 text += block
-            if len(text) <= max_bytes:
-                return text.decode("utf-8-sig")
+            if len(text) > max_bytes:
+                more = f"{path} holds more than max_bytes={max_bytes} bytes of text"
+                raise ValueError(f"{more}; if that is intended, raise max_bytes")
+            lines = re.split("\r\n|\r|\n", text.decode("utf-8-sig"))
         except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is not a plain or compressed FASTA file: {error}") from error
-    more = f"{path} holds more than max_bytes={max_bytes} bytes of text"
-    raise ValueError(f"{more}; if that is intended, raise max_bytes")
+    names, seqs = [], []
+    for number, line in enumerate((line.strip(" \t") for line in lines), start=1):
+        if line.startswith(">"):
+            names.append(line[1:].strip(" \t"))
+            seqs.append([])
+        elif line and not line.startswith(";"):
+            if not names:
+                wanted = "expected a header '>name'"
+                raise ValueError(f"{path}: line {number} is {line!r:.30}; {wanted}")
+            seqs[-1].append(line)
+    if not names:
+        raise ValueError(f"{path} is empty; expected FASTA records")
+    if [] in seqs:
+        i = seqs.index([])
+        raise ValueError(f"{path}: record {i} ({names[i]!r}) is empty; expected a sequence")
+    return names, list(map("".join, seqs))

@@ -10,8 +10,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
-from firmlib.tables import checks
-from firmlib.tables.checks import check_array, check_integer, check_memory, warn
+from firmlib.tables.checks import (
+    check_array,
+    check_integer,
+    check_memory,
+    check_number,
+    check_probability,
+    warn,
+)
 
 __all__ = ["Background"]
 
@@ -56,7 +62,7 @@ class Background:
     @classmethod
     def product(cls, probs: ArrayLike, *, alphabet: Alphabet = DNA) -> Self:
         """Independent positions; row j of `probs` (L, a) is the distribution of letter j."""
-        probs = check_rows("probs", check_array("probs", probs, 2, (None, len(alphabet))))
+        probs = check_rows("probs", probs, (None, len(alphabet)))
         return cls(np.ones(1), probs[:, None, :], alphabet)
 
     @classmethod
@@ -68,11 +74,11 @@ class Background:
         `initial` (a**D,) is the distribution of the first D letters ([1.0] for D = 0) and
         gives the order D; `transition` has shape (a**D, a).
         """
-        initial, a = check_rows("initial", check_array("initial", initial, 1)), len(alphabet)
+        initial, a = check_rows("initial", initial, (None,)), len(alphabet)
         order = round(math.log(len(initial), a))
         if len(initial) != a**order:
             raise ValueError(f"initial has length {len(initial)}, expected a power of {a}")
-        rows = check_rows("transition", check_array("transition", transition, 2, (len(initial), a)))
+        rows = check_rows("transition", transition, (len(initial), a))
         length = check_integer("length", length, order + 1)
         return cls(initial, np.broadcast_to(rows, (length - order, *rows.shape)), alphabet)
 
@@ -96,7 +102,7 @@ class Background:
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)
-        checks.check_number("pseudo_count", pseudo_count, 0)
+        check_number("pseudo_count", pseudo_count, 0)
         n = X.shape[1] - order if positional else 1
         check_memory("the table of transitions", (n, a**order, a))
         constant = np.flatnonzero((X[0] == X).all(axis=0) & (X[0] < a) & (len(X) >= _FEW))
@@ -215,11 +221,16 @@ class Background:
 
     def motif_probabilities(self, motifs: Sequence[str] | ArrayLike) -> np.ndarray:
         """Pr(X[j:j+k] = z) for `motifs` z of one length k, shape (n_motifs, L - k + 1)."""
-        Z, D, a = encode(motifs, alphabet=self.alphabet, name="motifs"), self.order, self.alphabet
-        k = check_integer("the motifs' length", Z.shape[1], 1, self.length)
+        Z = encode(motifs, alphabet=self.alphabet, name="motifs")
+        check_integer("the motifs' length", Z.shape[1], 1, self.length)
+        return self.word_probabilities(Z)
+
+    def word_probabilities(self, Z: np.ndarray) -> np.ndarray:
+        """`motif_probabilities` of codes."""
+        k, D, a = Z.shape[1], self.order, len(self.alphabet)
         if k <= D:
-            return self.probabilities(k)[:, windows(Z, k, len(a))[:, 0]].T
-        n, context = self.length - k + 1, windows(Z, D, len(a)).T
+            return self.probabilities(k)[:, windows(Z, k, a)[:, 0]].T
+        n, context = self.length - k + 1, windows(Z, D, a).T
         p = self.contexts[:n, context[0]]
         for t in range(k - D):
             p = p * self.transition[t : t + n, context[t], Z[:, D + t]]
@@ -244,9 +255,9 @@ def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:
     return np.vstack([from_left, table.reshape(len(table), size, -1).sum(axis=1)])
 
 
-def check_rows(name: str, array: np.ndarray) -> np.ndarray:
-    """Return probabilities whose last axis sums to 1 up to rounding."""
-    array = checks.check_probability(name, array)
+def check_rows(name: str, value: ArrayLike, shape: tuple) -> np.ndarray:
+    """Return probabilities of a `shape`, as in `check_array`, whose last axis sums to 1."""
+    array = check_probability(name, check_array(name, value, len(shape), shape))
     total = array.sum(axis=-1, keepdims=True)
     if np.abs(total - 1).max() > _PRINTED:
         row = int(np.abs(total - 1).argmax())

@@ -1,6 +1,5 @@
 """Pictures of string scores; each draws into `ax`, or into a new figure, and returns the axes."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -125,14 +124,9 @@ def plot_letters(heights: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-@cache
-def _outline(letter: str) -> TextPath:
-    font = FontProperties(family="DejaVu Sans", weight="bold")
-    return TextPath((0, 0), letter, size=1, prop=font)
-
-
 def _draw_letter(ax: Axes, letter: str, x: float, base: float, height: float) -> None:
-    path = _outline(letter)
+    font = FontProperties(family="DejaVu Sans", weight="bold")
+    path = TextPath((0, 0), letter, size=1, prop=font)
     box = path.get_extents()
     fit = Affine2D().translate(-box.x0, -box.y0).scale(0.9 / box.width, abs(height) / box.height)
     fit = fit.translate(x - 0.45, min(base, base + height)).transform_path(path)

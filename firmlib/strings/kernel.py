@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,47 +62,22 @@ def wds_kernel(
     >>> wds_kernel(["GATTACA"], ["GATTACA", "CATTACA", "TGATTAC"], degree=3, shift=1).round(3)
     array([[1.   , 0.848, 0.297]])
     """
-    X, symmetric = encode(X, alphabet=alphabet, unknown=unknown, name="X"), Y is None
-    Y = X if Y is None else encode(Y, alphabet=alphabet, unknown=unknown, name="Y")
-    if X.shape[1] != Y.shape[1]:
-        raise ValueError(
-            f"Y has sequences of length {Y.shape[1]}, expected the length of X, {X.shape[1]}"
-        )
-    factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
-    check_memory("the kernel matrix", (len(X), len(Y)))
-    K = np.zeros((len(X), len(Y)))
-    compiled = _loop() if K.size * (2 * shift + 1) * (1 + reverse_complement) >= _WORTH else None
-    for factor, x, y, own in _shifted(X, Y, degree, factors, reverse_complement, alphabet):
-        if compiled:
-            compiled.add_common(x, y, own.ravel(), degree, factor, K, symmetric)
-            continue
-        for rows, columns in _tiles(*K.shape, symmetric):
-            common = _common_words(x[:, :, rows, None], y[:, :, None, columns], own, degree)
-            K[rows, columns] += factor * common
-    if symmetric:
-        for rows, columns in _tiles(*K.shape, symmetric):
-            K[columns, rows] = K[rows, columns].T
-    if normalize:
-        kernel = degree, factors, reverse_complement, alphabet
-        kx, ky = (np.where(k > 0, k, 1) for k in (diagonal(X, *kernel), diagonal(Y, *kernel)))
-        for row, k in zip(K, kx, strict=True):
-            row /= np.sqrt(k * ky)
-    return K
+    options = {"shift_weights": shift_weights, "normalize": normalize, "alphabet": alphabet}
+    options |= {"reverse_complement": reverse_complement, "unknown": unknown}
+    X, kernel = check_kernel(X, degree=degree, shift=shift, **options)
+    if Y is not None:
+        Y = encode(Y, alphabet=alphabet, unknown=unknown, name="Y")
+        if X.shape[1] != Y.shape[1]:
+            raise ValueError(
+                f"Y has sequences of length {Y.shape[1]}, expected the length of X, {X.shape[1]}"
+            )
+    return kernel.matrix(X, Y)
 
 
-def wds_diagonal(
-    X: ArrayLike,
-    *,
-    degree: int,
-    shift: int = 0,
-    shift_weights: str = "rase",
-    reverse_complement: bool = False,
-    alphabet: Alphabet = DNA,
-    unknown: str = "error",
-) -> np.ndarray:
+def wds_diagonal(X: ArrayLike, **kernel: Any) -> np.ndarray:
     """Return k(x, x) of every sequence, shape (n,), not normalized.
 
-    `shift`, `shift_weights`, `reverse_complement`, `alphabet` and `unknown` as in `wds_kernel`.
+    `kernel` holds the arguments of `wds_kernel`: `degree` and, if they are needed, others.
 
     Examples
     --------
@@ -109,37 +85,113 @@ def wds_diagonal(
     >>> wds_diagonal(["GATTACA", "AAAAAAA"], degree=2, shift=1)
     array([7. , 9.5])
     """
-    X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
-    factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
-    return diagonal(X, degree, factors, reverse_complement, alphabet)
-
-
-def diagonal(
-    X: np.ndarray, degree: int, factors: np.ndarray, both: bool, alphabet: Alphabet
-) -> np.ndarray:
-    """`wds_diagonal` of codes, for the factors of `check_kernel`."""
-    k = np.zeros(len(X))
-    for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
-        for factor, x, y, own in _shifted(X[rows], X[rows], degree, factors, both, alphabet):
-            k[rows] += factor * _common_words(x, y, own, degree)
-    return k
-
-
-def degree_factors(degree: int) -> np.ndarray:
-    """beta_1, ..., beta_D, which sum to 1."""
-    return 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
+    X, checked = check_kernel(X, normalize=False, **kernel)
+    return checked.diagonal(X)
 
 
 def check_kernel(
-    length: int, degree: int, shift: int, shift_weights: str, alphabet: Alphabet
-) -> np.ndarray:
-    """Return 1, delta_1, ..., delta_S, for parameters of a kernel on sequences of `length`."""
-    where = f"for sequences of length {length}"
-    check_integer(f"degree {where}", degree, 1, min(31, alphabet.max_letters, length))
-    check_integer(f"shift {where}", shift, 0, length - 1)
-    check_option("shift_weights", shift_weights, ("rase", "shogun"))
-    s = np.arange(1, shift + 1)
-    return np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
+    X: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error", **options: Any
+) -> tuple[np.ndarray, "Kernel"]:
+    """Return the codes of sequences and a kernel on them, from arguments of `wds_kernel`."""
+    X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
+    return X, Kernel(X.shape[1], alphabet=alphabet, **options)
+
+
+class Kernel:
+    """A kernel on checked codes of `length` letters; the arguments are those of `wds_kernel`.
+
+    `beta` is beta_1, ..., beta_D, which sum to 1; `delta` is 1, delta_1, ..., delta_S.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        *,
+        degree: int,
+        shift: int = 0,
+        shift_weights: str = "rase",
+        normalize: bool = True,
+        reverse_complement: bool = False,
+        alphabet: Alphabet = DNA,
+    ) -> None:
+        where = f"for sequences of length {length}"
+        check_integer(f"degree {where}", degree, 1, min(31, alphabet.max_letters, length))
+        check_integer(f"shift {where}", shift, 0, length - 1)
+        check_option("shift_weights", shift_weights, ("rase", "shogun"))
+        s = np.arange(1, shift + 1)
+        self.delta = np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
+        self.beta = 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
+        self.degree, self.normalize, self.alphabet = degree, normalize, alphabet
+        self.reverse_complement = reverse_complement
+
+    def strands(self, X: np.ndarray) -> list[np.ndarray]:
+        """X, and if both strands count also its reverse complement."""
+        return [X, self.alphabet.reverse_complement(X)] if self.reverse_complement else [X]
+
+    def matrix(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        """`wds_kernel` of codes."""
+        symmetric, Y = Y is None, X if Y is None else Y
+        check_memory("the kernel matrix", (len(X), len(Y)))
+        K = np.zeros((len(X), len(Y)))
+        work = K.size * (2 * len(self.delta) - 1) * (1 + self.reverse_complement)
+        compiled = _loop() if work >= _WORTH else None
+        for factor, x, y, own in self._shifted(X, Y):
+            if compiled:
+                compiled.add_common(x, y, own.ravel(), self.degree, factor, K, symmetric)
+                continue
+            for rows, columns in product(*map(gen_batches, K.shape, _TILE)):
+                if not symmetric or columns.stop > rows.start:
+                    pair = x[:, :, rows, None], y[:, :, None, columns]
+                    K[rows, columns] += factor * _common_words(*pair, own, self.degree)
+        if symmetric:
+            for i, row in enumerate(K):
+                row[:i] = K[:i, i]
+        if self.normalize:
+            ky = self.size(Y)
+            for row, k in zip(K, self.size(X), strict=True):
+                row /= np.sqrt(k * ky)
+        return K
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """k(x, x) of codes, not normalized."""
+        k = np.zeros(len(X))
+        for rows in gen_batches(len(X), _TILE[0] * _TILE[1]):
+            for factor, x, y, own in self._shifted(X[rows], X[rows]):
+                k[rows] += factor * _common_words(x, y, own, self.degree)
+        return k
+
+    def size(self, X: np.ndarray) -> np.ndarray:
+        """What normalizing divides by, squared: k(x, x), but 1 without a known letter."""
+        k = self.diagonal(X) if self.normalize else np.ones(len(X))
+        return np.where(k > 0, k, 1)
+
+    def _shifted(self, X: np.ndarray, Y: np.ndarray) -> Iterator[tuple]:
+        """For each strand and shift its factor, bits of x[s:] over y[:-s], of x[:-s] over y[s:].
+
+        They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits
+        of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters
+        have one code in x and another in y, so that they agree with nothing.
+        """
+        size, length, degree = len(self.alphabet), X.shape[1], self.degree
+        strands = self.strands(Y)
+        for strand in strands:
+            A, B, last = X, strand, size - 1
+            if max(A.max(), B.max()) > last:
+                A, B, last = np.minimum(A, size), np.where(last < B, size + 1, B), size + 1
+            n_planes = last.bit_length()
+            A = 2**n_planes - 1 - A
+            for s, delta in enumerate(self.delta):
+                parts = [(A[:, s:], B[:, : length - s])]
+                parts += [(A[:, : length - s], B[:, s:])] if s else []
+                x, y = (
+                    np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
+                    for side in zip(*parts, strict=True)
+                )
+                shape = len(parts), x.shape[1] // len(parts)
+                own = np.full(shape, 2**64 - 2 ** (degree - 1), np.uint64)
+                own[:, 0] = 2**64 - 1
+                factor = delta * self.beta[-1] / len(strands)
+                yield factor, x, y, own.reshape(-1, 1)
 
 
 def mix_positions(table: np.ndarray, factors: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -161,42 +213,6 @@ def _loop() -> Any:
     except (ImportError, OSError, RuntimeError):
         return None
     return _compiled if _compiled.ENABLED else None
-
-
-def _tiles(n: int, m: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
-    for rows in gen_batches(n, _TILE[0]):
-        for columns in gen_batches(m, _TILE[1]):
-            if not symmetric or columns.stop > rows.start:
-                yield rows, columns
-
-
-def _shifted(
-    X: np.ndarray, Y: np.ndarray, degree: int, factors: np.ndarray, both: bool, alphabet: Alphabet
-) -> Iterator[tuple]:
-    """For each strand and shift its factor, and bits of x[s:] over y[:-s] and of x[:-s] over y[s:].
-
-    They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits of x
-    are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters have one
-    code in x and another in y, so that they agree with nothing.
-    """
-    size, length = len(alphabet), X.shape[1]
-    for strand in [Y, alphabet.reverse_complement(Y)] if both else [Y]:
-        A, B, last = X, strand, size - 1
-        if max(A.max(), B.max()) > last:
-            A, B, last = np.minimum(A, size), np.where(last < B, size + 1, B), size + 1
-        n_planes = last.bit_length()
-        A = 2**n_planes - 1 - A
-        for s, delta in enumerate(factors):
-            parts = [(A[:, s:], B[:, : length - s])]
-            parts += [(A[:, : length - s], B[:, s:])] if s else []
-            x, y = (
-                np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
-                for side in zip(*parts, strict=True)
-            )
-            shape = len(parts), x.shape[1] // len(parts)
-            own = np.full(shape, 2**64 - 2 ** (degree - 1), np.uint64)
-            own[:, 0] = 2**64 - 1
-            yield 2 * delta / (degree * (degree + 1) * (1 + both)), x, y, own.reshape(-1, 1)
 
 
 def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:

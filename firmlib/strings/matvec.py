@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
-from firmlib.strings.kernel import check_kernel, degree_factors, diagonal, mix_positions
+from firmlib.strings.alphabet import letters, windows
+from firmlib.strings.kernel import Kernel, mix_positions
 from firmlib.tables.checks import check_array, check_memory
 
 __all__ = ["WDSOperator"]
 
 
 class WDSOperator:
-    """The kernel matrix of X as an operator: ``WDSOperator(X, ...) @ v`` is K v without K.
+    """The kernel matrix of codes X as an operator: ``WDSOperator(X, kernel) @ v`` is K v without K.
 
     Sum v over the sequences that have the word u at position p, mix the sums of u over shifts, and
     let every sequence collect the mixtures of its words:
@@ -26,32 +26,15 @@ class WDSOperator:
 
     with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
     mixtures from prefixes to words. Long words are numbered only if they occur in X. Both take
-    O(n L) steps, the latter for each length. The arguments are those of `wds_kernel`.
+    O(n L) steps, the latter for each length.
     """
 
-    def __init__(
-        self,
-        X: ArrayLike,
-        *,
-        degree: int,
-        shift: int = 0,
-        shift_weights: str = "rase",
-        normalize: bool = True,
-        reverse_complement: bool = False,
-        alphabet: Alphabet = DNA,
-        unknown: str = "error",
-    ) -> None:
-        X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
-        factors = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
-        self.shape, self.scale = (len(X), len(X)), np.ones(len(X))
-        if normalize:
-            k = diagonal(X, degree, factors, reverse_complement, alphabet)
-            self.scale = 1 / np.sqrt(np.where(k > 0, k, 1))
-        if reverse_complement:
-            X = np.concatenate([X, alphabet.reverse_complement(X)])
-        size, (n, length) = len(alphabet), X.shape
+    def __init__(self, X: np.ndarray, kernel: Kernel) -> None:
+        self.shape, self.scale = (len(X), len(X)), 1 / np.sqrt(kernel.size(X))
+        X, degree = np.concatenate(kernel.strands(X)), kernel.degree
+        size, (n, length) = len(kernel.alphabet), X.shape
         self._base = base = size + int(X.max() >= size)  # an unknown letter is one more
-        self._delta = np.outer(degree_factors(degree), factors)
+        self._delta = np.outer(kernel.beta, kernel.delta)
         short = max(d for d in range(1, degree + 1) if d == 1 or base**d <= 2 * n)
         entries = [(length - d) * (base ** (d + 1) if d < short else 2 * n) for d in range(degree)]
         check_memory("the table of the words in X", (sum(entries), 2))

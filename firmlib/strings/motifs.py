@@ -26,6 +26,7 @@ from firmlib.tables.checks import check_array, check_integer, check_option
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
 
 _WORDS = 2**12  # that a motif with ambiguous letters stands for, to sum them one by one
+_BATCH = 2**14  # words at once
 
 
 def motif_importance(
@@ -57,37 +58,25 @@ def motif_importance(
            [ -1.,  -1.],
            [127.,  -1.]])
     """
+    check_option("scale", scale, ("poim", "firm"))
     weights, background = check_weights(weights, background)
-    return exact_importance(weights, motifs, background, scale)
+    if np.ndim(np.asarray(motifs)) == 3:
+        Z = check_rows("motifs", motifs, (None, None, len(weights.alphabet)))
+    else:
+        Z = encode(motifs, alphabet=weights.alphabet, unknown="average", name="motifs")
+    check_integer("the motifs' length", Z.shape[1], 1, weights.length)
+    return exact_importance(weights, Z, background, scale)
 
 
 def exact_importance(
-    weights: PositionalWeights,
-    motifs: Sequence[str] | ArrayLike,
-    background: Background,
-    scale: str = "poim",
+    weights: PositionalWeights, Z: np.ndarray, background: Background, scale: str = "poim"
 ) -> np.ndarray:
-    """`motif_importance` of checked weights and background, without warnings."""
-    check_option("scale", scale, ("poim", "firm"))
-    L, a = weights.length, len(weights.alphabet)
-    if np.ndim(np.asarray(motifs)) == 3:
-        Z = check_rows("motifs", check_array("motifs", motifs, 3, (None, None, a)))
-        k = check_integer("the motifs' length", Z.shape[1], 1, L)
-        p = sliding_window_view(background.probabilities(1), k, axis=0).transpose(0, 2, 1)
-        soft = {i: np.where(p > 0, M / np.where(p > 0, p, 1), 0) for i, M in enumerate(Z)}
-    else:
-        Z = encode(motifs, alphabet=weights.alphabet, unknown="average", name="motifs")
-        k = check_integer("the motifs' length", Z.shape[1], 1, L)
-        allowed = weights.alphabet.members[Z].astype(float)
-        ambiguous = np.flatnonzero(Z.max(axis=1) >= a)
-        soft = {i: np.broadcast_to(allowed[i], (L - k + 1, k, a)) for i in ambiguous}
-    Q, first, second = np.zeros((3, len(Z), L - k + 1))  # and E f, E f^2
-    words = np.array([i for i in range(len(Z)) if i not in soft])
-    if len(words):
-        Q[words] = _word_importance(weights, Z[words], background)
-        first[words] = second[words] = background.motif_probabilities(Z[words])
-    for i, f in soft.items():
-        Q[i], first[i], second[i] = _soft_importance(weights, f, background)
+    """`motif_importance` of checked weights, codes or PWMs Z, and background, without warnings."""
+    odds = weights.alphabet.members[Z][:, None].astype(float) if Z.ndim == 2 else Z[:, None]
+    if Z.ndim == 3:
+        p = sliding_window_view(background.probabilities(1), Z.shape[1], axis=0).swapaxes(1, 2)
+        odds = np.where(p > 0, odds / np.where(p > 0, p, 1), 0)
+    Q, first, second = soft_importance(weights, odds, background)
     if scale == "poim":
         return np.where(first > 0, Q, 0)
     variance = second - first**2
@@ -95,56 +84,57 @@ def exact_importance(
     return np.where(varies, Q * first / np.sqrt(np.where(varies, variance, 1)), 0)
 
 
-def _word_importance(
-    weights: PositionalWeights, Z: np.ndarray, background: Background
-) -> np.ndarray:
-    if Z.shape[1] > background.order:
-        return (_inside(weights, Z) + _beside(weights, Z, background)).T
-    Q = exact_poim(weights, Z.shape[1], background)
-    return Q[:, windows(Z, Z.shape[1], len(weights.alphabet))[:, 0]].T
-
-
-def _soft_importance(
-    weights: PositionalWeights, f: np.ndarray, background: Background
+def soft_importance(
+    weights: PositionalWeights, odds: np.ndarray, background: Background
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q', E f and E f^2 of the feature prod_t f[j, t, X_{j+t}] at each position j.
+    """Q', E f and E f^2 of features f = prod_t odds[i, j, t, X_{j+t}] at each position j.
 
     A feature of few words is their weighted sum; else each position has its own tilted chain.
     """
-    support = np.asarray((f > 0).any(axis=0))
-    if np.prod(support.sum(axis=1), dtype=float) <= _WORDS:
-        Z = np.array(list(product(*map(np.flatnonzero, support))))
-        odds = f[:, np.arange(len(support)), Z].prod(axis=-1).T  # (words, positions)
-        p = background.motif_probabilities(Z) * odds
-        first, Q = p.sum(axis=0), (p * _word_importance(weights, Z, background)).sum(axis=0)
-        return Q / np.where(first > 0, first, 1), first, (p * odds).sum(axis=0)
-    Q, first, second = np.zeros((3, len(f)))
-    mean = expected_score(weights, background)
-    for j, rows in enumerate(f):
-        initial, transition, log_z = background.tilt(rows, j)
-        if log_z > -np.inf:
-            tilted = Background(initial, transition, weights.alphabet)
-            Q[j] = expected_score(weights, tilted) - mean
-            first[j], second[j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
+    (n, _, k, _), support = odds.shape, np.any(odds > 0, axis=1)
+    Q, first, second = np.zeros((3, n, weights.length - k + 1))
+    count = support.sum(axis=2).prod(axis=1, dtype=float)
+    few = np.flatnonzero(count <= _WORDS)
+    batch = np.cumsum(count[few]) // _BATCH
+    for owner in (few[batch == i] for i in np.unique(batch)):
+        Z, f = np.zeros((len(owner), 0), np.uint8), np.ones((len(owner), 1))
+        for t in range(k):
+            row, letter = np.nonzero(support[owner, t])
+            owner = owner[row]
+            Z, f = np.column_stack([Z[row], letter]), f[row] * odds[owner, :, t, letter]
+        start = np.flatnonzero(np.diff(owner, prepend=-1))
+        p, i = background.word_probabilities(Z) * f, owner[start]
+        first[i], second[i] = np.add.reduceat(p, start), np.add.reduceat(p * f, start)
+        Q[i] = np.add.reduceat(p * _word_importance(weights, Z, background), start)
+        Q[i] /= np.where(first[i] > 0, first[i], 1)
+    for i in np.flatnonzero(count > _WORDS):
+        for j, rows in enumerate(np.broadcast_to(odds[i], (Q.shape[1], *odds.shape[2:]))):
+            initial, transition, log_z = background.tilt(rows, j)
+            if log_z > -np.inf:
+                tilted = Background(initial, transition, weights.alphabet)
+                Q[i, j] = expected_score(weights, tilted) - expected_score(weights, background)
+                first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
     return Q, first, second
 
 
-def _inside(weights: PositionalWeights, Z: np.ndarray) -> np.ndarray:
-    """Sum of the weights of the words in each motif, shape (L - k + 1, n)."""
-    k, n = Z.shape[1], weights.length - Z.shape[1] + 1
+def _word_importance(
+    weights: PositionalWeights, Z: np.ndarray, background: Background
+) -> np.ndarray:
+    """Q' (n, L - k + 1) of words: weights inside, and expected ones beside, minus E[s]."""
+    D, k, n, a = (
+        background.order,
+        Z.shape[1],
+        weights.length - Z.shape[1] + 1,
+        len(weights.alphabet),
+    )
+    if k <= D:
+        return exact_poim(weights, k, background)[:, windows(Z, k, a)[:, 0]].T
     total = np.zeros((n, len(Z)))
     for d in range(1, min(k, weights.degree) + 1):
-        codes, column = np.unique(windows(Z, d, len(weights.alphabet)), return_inverse=True)
+        codes, column = np.unique(windows(Z, d, a), return_inverse=True)
         w = weights.columns(d, codes)
         for t, word in enumerate(column.T):
             total += w[t : t + n, word]
-    return total
-
-
-def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -> np.ndarray:
-    """Expected weights of all words that are not in a motif, minus E[s], shape (L - k + 1, n)."""
-    D, k, n = background.order, Z.shape[1], weights.length - Z.shape[1] + 1
-    total = np.zeros((n, len(Z)))
 
     def add(d: int, right: Any, left: Any, both: Any, prefix: Any, suffix: Any) -> None:
         """What reaches out of the first or the last d letters of the motifs."""
@@ -152,7 +142,7 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
             if np.ndim(table) and (table is not both or d == k):
                 np.add(total, table[start : start + n, word], out=total)
 
-    ends = {d: windows(Z, d, len(weights.alphabet))[:, [0, -1]] for d in range(D, k + 1)}
+    ends = {d: windows(Z, d, a)[:, [0, -1]] for d in range(D, k + 1)}
     for d, _, right, left, both in sweep(weights, background):
         if d == D:
             right, left, mean = messages(weights, background, right, left)
@@ -163,7 +153,7 @@ def _beside(weights: PositionalWeights, Z: np.ndarray, background: Background) -
     wanted = {d: np.unique(ends[d]) for d in long}
     for d, tables in sweep_long_words(weights, background, wanted).items() if wanted else ():
         add(d, *tables, *np.searchsorted(wanted[d], ends[d]).T)
-    return total
+    return total.T
 
 
 def importance_along(
@@ -248,4 +238,4 @@ def changed_letters(
     strings = strings.reshape(-1, k)
     shape = (n, k, a, weights.length - k + 1)
     Q = exact_importance(weights, strings, background)
-    return Q.reshape(shape), background.motif_probabilities(strings).reshape(shape)
+    return Q.reshape(shape), background.word_probabilities(strings).reshape(shape)

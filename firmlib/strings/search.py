@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, decode, letters, windows
+from firmlib.strings.alphabet import DNA, Alphabet, letters, to_text, windows
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.motifs import changed_letters
 from firmlib.strings.poim import check_weights, exact_poim
 from firmlib.strings.weights import PositionalWeights
-from firmlib.tables.checks import check_array, check_integer, check_memory
+from firmlib.tables.checks import check_integer, check_memory
 
 __all__ = ["Motif", "to_meme", "top_motifs"]
 
@@ -102,7 +102,7 @@ def top_motifs(
         pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
     pwm /= pwm.sum(axis=2, keepdims=True)
     places = position.tolist() if weights.positional else [None] * len(Z)
-    words = decode(Z, alphabet=weights.alphabet)
+    words = to_text(Z, weights.alphabet)
     found += map(Motif, words, places, value.tolist(), pwm)
     return found
 
@@ -243,8 +243,7 @@ def to_meme(
     for name, matrix in motifs.items():
         if not name.strip() or len(name.splitlines()) > 1:
             raise ValueError(f"motifs has the name {name!r}; expected one line of text")
-        pwm = check_array(f"motifs[{name!r}]", matrix, 2, (None, len(alphabet)))
-        pwm = check_rows(f"motifs[{name!r}]", pwm)
+        pwm = check_rows(f"motifs[{name!r}]", matrix, (None, len(alphabet)))
         size = f"alength= {len(alphabet)} w= {len(pwm)}"
         lines += [f"MOTIF {name}", f"letter-probability matrix: {size}"]
         lines += [*(" ".join(f"{p:.6f}" for p in row) for row in pwm), ""]

@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils import check_random_state, gen_batches
 
-from firmlib.strings.alphabet import Alphabet, one_hot, windows
+from firmlib.strings.alphabet import Alphabet, encode, one_hot, windows
 from firmlib.strings.background import Background
-from firmlib.strings.kernel import wds_diagonal
+from firmlib.strings.kernel import Kernel
 from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
@@ -93,13 +93,13 @@ def fit_surrogate(
     return best
 
 
-def _fit_positional(X: np.ndarray, s: np.ndarray, **kernel: Any) -> PositionalWeights:
+def _fit_positional(X: np.ndarray, s: np.ndarray, **options: Any) -> PositionalWeights:
     """One weight for each word of up to `degree` letters at each position."""
-    K = WDSOperator(X, normalize=False, **kernel)
-    one_strand: dict[str, Any] = kernel | {"reverse_complement": False}
-    size = float(wds_diagonal(X[:1], **one_strand)[0])  # the same for all sequences
-    alpha, r2 = _ridge_path(K, s, size)
-    fitted = PositionalWeights.from_dual(X, alpha, intercept=float(s.mean()), **kernel)
+    kernel = Kernel(X.shape[1], normalize=False, **options)
+    d = np.arange(kernel.degree)
+    size = float(kernel.beta[-1] * ((kernel.degree - d) @ (X.shape[1] - d)))  # k(x, x), one strand
+    alpha, r2 = _ridge_path(WDSOperator(X, kernel), s, size)
+    fitted = PositionalWeights.unfold(X, alpha, kernel, intercept=float(s.mean()))
     fitted.r2 = r2
     return fitted
 
@@ -235,7 +235,8 @@ def confirm(
     if surrogate is not None:
         g = surrogate.score(X).reshape(-1, n)
         for i, (word, position) in enumerate(pairs):
-            Q = exact_importance(surrogate, [word], background)[0]
+            z = encode([word], alphabet=background.alphabet, unknown="average", name="motifs")
+            Q = exact_importance(surrogate, z, background)[0]
             known[i] = Q.mean() if position is None else Q[position]
             control = g[i + 1] - g[0] - known[i]
             spread = control.var()

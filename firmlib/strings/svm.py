@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode
-from firmlib.strings.kernel import wds_diagonal, wds_kernel
+from firmlib.strings.kernel import Kernel
 from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_number, check_option, check_weights, warn
@@ -112,21 +112,23 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
                 "sklearn.multiclass.OneVsRestClassifier."
             )
         names = ("degree", "shift", "shift_weights", "normalize", "reverse_complement")
-        kernel = {name: getattr(self, name) for name in names}
-        kernel |= {"alphabet": self.alphabet or DNA, "unknown": "average"}
+        options = {name: getattr(self, name) for name in names}
+        options["alphabet"] = self.alphabet or DNA
+        kernel = Kernel(X.shape[1], **options)
         weight = weight * compute_class_weight(self.class_weight, classes=classes, y=labels)[second]
         sign, alpha = 2.0 * second - 1, np.zeros(len(X))
         if self.loss == "hinge":
             svc = SVC(kernel="precomputed", C=self.C, tol=self.tol, max_iter=self.max_iter)
-            svc.fit(wds_kernel(X, **kernel), sign, weight)
+            svc.fit(kernel.matrix(X), sign, weight)
             alpha[svc.support_] = svc.dual_coef_[0]
             self.intercept_, self.n_iter_ = float(svc.intercept_[0]), int(svc.n_iter_[0])
         else:
             max_iter = 100 if self.max_iter == -1 else self.max_iter
             alpha, self.intercept_, self.n_iter_ = _newton(
-                WDSOperator(X, **kernel), sign, self.C * weight, self.tol, max_iter
+                WDSOperator(X, kernel), sign, self.C * weight, self.tol, max_iter
             )
-        self.classes_, self.kernel_, self.n_features_in_ = classes, kernel, X.shape[1]
+        self.classes_, self.n_features_in_ = classes, X.shape[1]
+        self.kernel_, self._kernel = options | {"unknown": "average"}, kernel
         self.support_ = rows[alpha != 0]
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
         self._unfolded: list[PositionalWeights] = []  # filled when first needed
@@ -143,11 +145,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"X has sequences of length {X.shape[1]}, expected {self.n_features_in_} as in fit"
             )
-        score, kernel = self.weights_.matches(X), dict(self.kernel_)
-        if kernel.pop("normalize"):
-            k = wds_diagonal(X, **kernel)
-            score /= np.sqrt(np.where(k > 0, k, 1))
-        return score + self.intercept_
+        return self.weights_.matches(X) / np.sqrt(self._kernel.size(X)) + self.intercept_
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of every sequence in `X`."""
@@ -163,11 +161,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if not self._unfolded:
-            alpha, kernel = self.dual_coef_, dict(self.kernel_)
-            if kernel.pop("normalize"):
-                alpha = alpha / np.sqrt(wds_diagonal(self.support_vectors_, **kernel))
-            weights = PositionalWeights.from_dual(self.support_vectors_, alpha, **kernel)
-            self._unfolded.append(weights)
+            dual = self.support_vectors_, self.dual_coef_
+            self._unfolded.append(PositionalWeights.unfold(*dual, self._kernel))
         return self._unfolded[0]
 
     def __getstate__(self) -> dict:

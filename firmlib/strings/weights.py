@@ -1,15 +1,14 @@
 """A string score, unfolded: one weight for each word at each position (Section 1.2)."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, decode, encode, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode, to_text, windows
 from firmlib.strings.background import Background
-from firmlib.strings.kernel import check_kernel, degree_factors, mix_positions
+from firmlib.strings.kernel import Kernel, check_kernel, mix_positions
 from firmlib.strings.matvec import common_words
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
 
@@ -17,7 +16,6 @@ __all__ = ["PositionalWeights"]
 
 DENSE_ENTRIES = 2**25  # a table up to this size is stored, if its sequences take as much
 _BATCH = 2**15  # sequences at once
-_FILLINGS = 4**6  # sequences that one with unknown letters stands for, to go through them all
 
 
 class PositionalWeights:
@@ -74,31 +72,33 @@ class PositionalWeights:
         X: Sequence[str] | ArrayLike,
         dual_coef: ArrayLike,
         *,
-        degree: int,
-        shift: int = 0,
-        shift_weights: str = "rase",
         intercept: float = 0.0,
-        reverse_complement: bool = False,
-        alphabet: Alphabet = DNA,
-        unknown: str = "error",
+        **kernel: Any,
     ) -> Self:
         """Unfold s(x) = sum_i a_i k(x_i, x) + b for the WDS kernel, not normalized.
 
             w_{y,p} = beta_d sum_{|s| <= S} delta_|s| sum_i a_i I(x_i[p+s:p+s+d] = y),   d = |y|.
 
         `X` holds the sequences x_i, `dual_coef` the numbers a_i (for a normalized kernel divide
-        them by sqrt(k(x_i, x_i)) first), `intercept` is b. The other arguments as in `wds_kernel`.
+        them by sqrt(k(x_i, x_i)) first), `intercept` is b, and `kernel` holds the `degree` and the
+        other arguments of `wds_kernel`.
         """
-        X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
+        X, checked = check_kernel(X, normalize=False, **kernel)
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
-        smear = check_kernel(X.shape[1], degree, shift, shift_weights, alphabet)
-        X, a, length = X[a != 0], a[a != 0], X.shape[1]
-        if reverse_complement:
-            X, a = np.concatenate([X, alphabet.reverse_complement(X)]), np.r_[a, a] / 2
-        w = cls(length, {}, X, np.outer(a, degree_factors(degree)), smear=smear, alphabet=alphabet)
-        w.intercept, w.reverse_complement = check_number("intercept", intercept), reverse_complement
-        most = min(DENSE_ENTRIES, max(X.size * (2 * shift + 1), 2**20))
-        sizes = [(length - d + 1) * len(alphabet) ** d for d in range(1, degree + 1)]
+        return cls.unfold(X, a, checked, intercept=intercept)
+
+    @classmethod
+    def unfold(cls, X: np.ndarray, a: np.ndarray, kernel: Kernel, intercept: float = 0.0) -> Self:
+        """`from_dual` of codes, for any kernel: if normalized, but for the sequence scored."""
+        X, a = X[a != 0], a[a != 0]
+        strands = kernel.strands(X)
+        a = np.tile(a / np.sqrt(kernel.size(X)) / len(strands), len(strands))
+        X, alphabet, length = np.concatenate(strands), kernel.alphabet, X.shape[1]
+        options: dict[str, Any] = {"smear": kernel.delta, "alphabet": alphabet}
+        options |= {"intercept": intercept, "reverse_complement": kernel.reverse_complement}
+        w = cls(length, {}, X, np.outer(a, kernel.beta), **options)
+        most = min(DENSE_ENTRIES, max(X.size * (2 * len(kernel.delta) - 1), 2**20))
+        sizes = [(length - d + 1) * len(alphabet) ** d for d in range(1, w.degree + 1)]
         w.split = sum(size <= most for size in sizes)
         w.tables = {d: w.columns(d) for d in range(1, w.split + 1)}
         return w
@@ -180,8 +180,16 @@ class PositionalWeights:
             raise ValueError(f"X has sequences of length {X.shape[1]}, expected {self.length}")
         s, known = np.full(len(X), self.intercept), len(self.alphabet) > X.max(axis=1)
         s[known] += self.matches(X[known])
-        for i in np.flatnonzero(~known):
-            s[i] += _expected(self, X[i], check_background(self, background))
+        if not known.all():
+            from firmlib.strings.motifs import expected_score, soft_importance  # import this module
+
+            background, X = check_background(self, background), X[~known]
+            odds = self.alphabet.members[X][:, None].astype(float)
+            Q, p, _ = soft_importance(self, odds, background)
+            if not p.all():
+                shown = to_text(X[p[:, 0] == 0][:1], self.alphabet)[0]
+                raise ValueError(f"X has {shown}, which has probability 0 under the background")
+            s[~known] += Q[:, 0] + expected_score(self, background)
         return s
 
     def matches(self, X: np.ndarray) -> np.ndarray:
@@ -235,22 +243,3 @@ def check_background(weights: PositionalWeights, background: Background | None) 
 def _longest_table(alphabet: Alphabet) -> int:
     """Letters in the words of a table of at most 4**12 columns."""
     return max(d for d in range(1, 25) if len(alphabet) ** d <= 4**12)
-
-
-def _expected(weights: PositionalWeights, x: np.ndarray, background: Background) -> float:
-    """E[s(X) | the known letters of x] without the intercept, for codes with unknown letters.
-
-    By going through all sequences that x stands for, if there are few; else by the law of X given
-    x, which is a chain again.
-    """
-    from firmlib.strings.poim import expected_score  # which imports this module
-
-    allowed = weights.alphabet.members[x]
-    if allowed.sum(axis=1).prod(dtype=float) > _FILLINGS:
-        return expected_score(weights, background.given(allowed.astype(float)))
-    every = np.array(list(product(*map(np.flatnonzero, allowed))), dtype=np.uint8)
-    p = background.motif_probabilities(every)[:, 0]
-    if not p.any():
-        shown = decode(x[None], alphabet=weights.alphabet, unknown="average")[0]
-        raise ValueError(f"X has {shown}, which has probability 0 under the background")
-    return float(p @ weights.matches(every) / p.sum())

@@ -2,14 +2,11 @@
 
 import inspect
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-__all__: list[str] = []  # nothing here is public
 
 MEMORY_LIMIT = 8 * 2**30  # bytes above which an array is refused before it is allocated
 RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
@@ -40,7 +37,7 @@ def as_numpy(value: Any) -> Any:
     return value.detach().cpu().numpy() if hasattr(value, "detach") else value
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Return whether `value` is an integer of Python or NumPy, not a truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
@@ -65,10 +62,7 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         array = array.astype(float, copy=False)
     except (TypeError, ValueError) as e:
         raise ValueError(f"{name} must hold numbers, got {type(value).__name__}: {e}") from e
-    check_ndim(name, array.shape, ndim)
-    expected = tuple("any" if size is None else size for size in shape or array.shape)
-    if any(e not in ("any", size) for e, size in zip(expected, array.shape, strict=True)):
-        raise ValueError(f"{name} has shape {array.shape}, expected {expected}")
+    check_shape(name, array.shape, shape or (None,) * ndim)
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}")
     bad = np.argwhere(~np.isfinite(array))
@@ -80,11 +74,14 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     return array
 
 
-def check_ndim(name: str, shape: tuple[int, ...], ndim: int) -> None:
-    """Raise unless a shape has `ndim` axes."""
-    if len(shape) != ndim:
-        axes = "1 axis" if ndim == 1 else f"{ndim} axes"
+def check_shape(name: str, shape: tuple, expected: tuple) -> None:
+    """Raise unless a shape is as expected; None means any length."""
+    if len(shape) != len(expected):
+        axes = "1 axis" if len(expected) == 1 else f"{len(expected)} axes"
         raise ValueError(f"{name} must have {axes}, got shape {shape}")
+    if any(size not in (None, found) for size, found in zip(expected, shape, strict=True)):
+        sizes = tuple("any" if size is None else size for size in expected)
+        raise ValueError(f"{name} has shape {shape}, expected {sizes}")
 
 
 def check_unmasked(name: str, value: Any) -> None:
@@ -121,12 +118,6 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
     return int(value)
 
 
-def check_n_bins(n_bins: Any) -> None:
-    """Raise unless `n_bins` is "auto" or an integer of at least 2."""
-    if n_bins != "auto" and not (is_integer(n_bins) and n_bins >= 2):
-        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
-
-
 def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     """Return `value` as a float array of any shape with entries in [0, 1]."""
     array = check_array(name, value, np.ndim(value))
@@ -149,32 +140,6 @@ def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = F
     return weights
 
 
-def check_covariance(name: str, value: ArrayLike, d: int | None = None) -> np.ndarray:
-    """Return `value` as a symmetric positive semi-definite matrix of order `d`."""
-    cov = check_array(name, value, 2, None if d is None else (d, d))
-    if cov.shape[0] != cov.shape[1]:
-        raise ValueError(f"{name} must be square, got shape {cov.shape}")
-    sd = np.sqrt(np.abs(np.diag(cov)))
-    unit = np.where(sd > 0, sd, 1)
-    correlation = cov / np.outer(unit, unit)  # so that units do not matter
-    asymmetry = np.abs(correlation - correlation.T).max()
-    if asymmetry > 1e-8:
-        raise ValueError(f"{name} must be symmetric, got entries {asymmetry:.3g} sd² apart")
-    smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
-    if smallest < -1e-8 or cov[sd == 0].any():
-        raise ValueError(f"{name} must be positive semi-definite, got eigenvalue {smallest:.3g}")
-    return (cov + cov.T) / 2
-
-
-def check_binary(name: str, value: ArrayLike, low: float, high: float) -> np.ndarray:
-    """Return `value` as a float matrix whose entries are all `low` or `high`."""
-    array = check_array(name, value, 2)
-    bad = array[(array != low) & (array != high)]
-    if bad.size:
-        raise ValueError(f"{name} must hold only {low:g} and {high:g}, got {bad[0]:g}")
-    return array
-
-
 def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
     """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
     size = itemsize * int(np.prod([int(n) for n in shape], dtype=object))
@@ -183,18 +148,3 @@ def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
             f"{name} of shape {shape} would take {size / 2**30:.1f} GiB, "
             f"more than the {MEMORY_LIMIT / 2**30:.0f} GiB allowed"
         )
-
-
-def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return the names of features, or `feature_names` instead; all must differ."""
-    if isinstance(feature_names, str):
-        raise ValueError(f"feature_names={feature_names!r} must be a list of names")
-    if feature_names is not None and len(feature_names) != len(names):
-        raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
-    names = list(map(str, names if feature_names is None else feature_names))
-    [(name, count)] = Counter(names).most_common(1)
-    if count > 1:
-        raise ValueError(
-            f"feature names must differ, got {name!r} {count} times; pass a dict to name features"
-        )
-    return names

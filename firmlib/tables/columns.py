@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import sys
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -11,23 +10,20 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, check_ndim, check_number, short
-
-__all__: list[str] = []  # nothing here is public
+from firmlib.tables.checks import as_numpy, check_number, check_shape, short
 
 _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
 _TRUTH = np.array([False, True], object)
 
 
 class Column(NamedTuple):
-    """The values of all rows or, if `rows` is given, of these rows; all others are then 0.
+    """One value per row, nan if it is missing.
 
     `kind` is "number", "date", "duration", "ordered" or "nominal". For the last two, value k stands
     for ``labels[k]``. Integers that floats would merge are "ordered".
     """
 
     values: np.ndarray
-    rows: np.ndarray | None = None
     kind: str = "number"
     labels: np.ndarray | None = None
 
@@ -36,24 +32,9 @@ class Column(NamedTuple):
         """The codes of all labels; none if there are no labels."""
         return np.arange(0.0 if self.labels is None else len(self.labels))
 
-    def dense(self, n: int) -> np.ndarray:
-        """Return the values of all `n` rows."""
-        if self.rows is None:
-            return self.values
-        values = np.zeros(n)
-        values[self.rows] = self.values
-        return values
-
     def take(self, keep: slice | np.ndarray) -> Self:
-        """Return the values of some rows: those that a mask keeps, or a slice."""
-        if self.rows is None:
-            return self._replace(values=self.values[keep])
-        if isinstance(keep, slice):
-            start, stop, _ = keep.indices(sys.maxsize)
-            stay = (self.rows >= start) & (self.rows < stop)
-            return self._replace(values=self.values[stay], rows=self.rows[stay] - start)
-        stay = keep[self.rows]
-        return self._replace(values=self.values[stay], rows=(np.cumsum(keep) - 1)[self.rows[stay]])
+        """Return the values of some rows."""
+        return self._replace(values=self.values[keep])
 
     def shown(self, values: np.ndarray) -> np.ndarray:
         """Return what some values stand for; a missing one is nan, NaT or None."""
@@ -82,19 +63,19 @@ class Column(NamedTuple):
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
 
-    def nominal(self, n: int) -> Self:
+    def nominal(self) -> Self:
         """Return the same values as nominal levels."""
         if self.labels is not None:
             return self._replace(kind="nominal")
-        codes, levels = pd.factorize(self.dense(n), sort=True)
+        codes, levels = pd.factorize(self.values, sort=True)
         whole = self.kind == "number" and np.all((levels % 1 == 0) & (np.abs(levels) < 2**63))
         labels = levels.astype(int) if whole else self.shown(np.asarray(levels))
         values = np.where(codes < 0, np.nan, codes)
-        return type(self)(values, None, "nominal", np.asarray(labels, object))
+        return type(self)(values, "nominal", np.asarray(labels, object))
 
     def joined(self, name: str, before: Column) -> Self:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
-        if self.rows is None and np.isnan(self.values).all():  # nothing tells the kind
+        if np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
             raise ValueError(
@@ -119,11 +100,11 @@ class Column(NamedTuple):
 def as_array(name: str, values: Any, expected: str = "one value per row") -> np.ndarray:
     """Return a list as an array, of objects if it holds words: [1, "a"] is not ["1", "a"]."""
     try:
-        array = np.asarray(values)
+        array = np.asanyarray(values)  # which keeps a mask
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be {expected}, but its rows differ in length") from error
-    words = array.dtype.kind in "US" and isinstance(values, list | tuple)
-    return np.array(values, dtype=object) if words else array
+    kinds = "USV" if isinstance(values, list | tuple) else "V"
+    return np.array(values, dtype=object) if array.dtype.kind in kinds else array
 
 
 def read(name: str, values: Any, n: int) -> Column:
@@ -134,31 +115,35 @@ def read(name: str, values: Any, n: int) -> Column:
     """
     if hasattr(values, "detach"):
         values = as_numpy(values)
-    if not isinstance(values, np.ndarray):
-        series: Any = nw.from_native(values, series_only=True, pass_through=True)
-        if not isinstance(series, nw.Series):
-            values = as_array(name, values)
-        elif isinstance(getattr(values, "dtype", None), np.dtype):
-            values = values.to_numpy()
-        else:
-            values = series
-    if values.shape != (n,):
-        check_ndim(name, values.shape, 1)
-        raise ValueError(f"{name} has shape {values.shape}, expected {(n,)}")
-    known: Any = slice(None)
-    if isinstance(values, nw.Series):
-        known = ~values.is_null().to_numpy().astype(bool)
-        column = _of_series(name, values.drop_nulls())
-    elif np.ma.is_masked(values) or values.dtype.kind == "O":
-        known = ~(pd.isna(np.ma.getdata(values)) | np.ma.getmaskarray(values))
-        column = _of_array(name, np.ma.getdata(values)[known])
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype):
+        check_shape(name, values.shape, (n,))
+        given: Any = pd.Categorical(values)
+        codes = np.where(given.codes < 0, np.nan, given.codes)
+        labels = given.categories.astype(object).to_numpy()
+        return Column(codes, "ordered" if given.ordered else "nominal", labels)
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and not isinstance(dtype, np.dtype):
+        known = ~series.is_null().to_numpy().astype(bool)
+        found = series.drop_nulls().to_numpy()  # integers stay integers
     else:
-        column = _of_array(name, np.ma.getdata(values))
-    if len(column.values) < n:
+        array = as_array(name, values)
+        known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
+        found = np.ma.getdata(array)[known]
+    if (shape := known.shape + found.shape[1:]) != (n,):  # a struct has a second axis
+        check_shape(name, shape, (n,))
+    column = _of_array(name, found)
+    if not known.all():
         placed = np.full(n, np.nan)
         placed[known] = column.values
         column = column._replace(values=placed)
-    check_no_inf(name, column.values)
+    infinite = np.isinf(column.values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise ValueError(
+            f"{name} must be finite or missing, got {infinite.sum()} infinite values, the first "
+            f"{column.values[row]} at row {row}"
+        )
     return column
 
 
@@ -172,30 +157,18 @@ def check_present(name: str, values: np.ndarray) -> None:
         )
 
 
-def check_no_inf(name: str, values: np.ndarray, rows: slice | np.ndarray = slice(0, None)) -> None:
-    """Raise if there are infinite values, in these `rows` of a table."""
-    infinite = np.isinf(values)
-    if infinite.any():
-        row = int(infinite.argmax())
-        raise ValueError(
-            f"{name} must be finite or missing, got {infinite.sum()} infinite values, the first "
-            f"{values[row]} at row {rows.start + row if isinstance(rows, slice) else rows[row]}"
-        )
-
-
 def _of_array(name: str, values: np.ndarray) -> Column:
-    """Return the values of an array, in which no objects are missing."""
+    """Return the values of an array, none of them missing."""
     kind = values.dtype.kind
     if kind in "iu":
         return _integers(values)
     if kind == "f":
         return Column(np.ascontiguousarray(values, dtype=float))
     if kind == "b":
-        return Column(values.astype(float), None, "ordered", _TRUTH)
+        return Column(values.astype(float), "ordered", _TRUTH)
     if kind in "mM":
         kind = "date" if kind == "M" else "duration"
-        moments = values.astype(_MICROSECONDS[kind])
-        return Column(np.where(np.isnat(moments), np.nan, moments.astype(float)), None, kind)
+        return Column(values.astype(_MICROSECONDS[kind]).astype(float), kind)
     if kind in "OUST":
         return _of_objects(name, values.astype(object, copy=False))
     raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
@@ -209,31 +182,7 @@ def _integers(values: np.ndarray) -> Column:
     labels, codes = np.unique(values, return_inverse=True)
     if len(np.unique(numbers)) == len(labels):
         return Column(numbers)
-    return Column(codes.astype(float), None, "ordered", labels)
-
-
-def _of_series(name: str, series: nw.Series) -> Column:
-    """Return the values of a column of a frame, none of them missing."""
-    dtype, native = series.dtype, series.to_native()
-    if dtype.is_integer():
-        return _of_array(name, series.to_numpy())
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        numbers = series.cast(nw.Float64).to_numpy().astype(float)
-        return _of_array(name, numbers.astype(bool) if dtype == nw.Boolean else numbers)
-    if dtype in (nw.Datetime, nw.Date, nw.Duration):
-        spell = dtype == nw.Duration
-        moments = series.dt.total_microseconds() if spell else series.dt.timestamp("us")
-        return Column(moments.to_numpy().astype(float), None, "duration" if spell else "date")
-    if dtype in (nw.Categorical, nw.Enum):
-        categories: Any = getattr(native, "cat", None)
-        if hasattr(categories, "codes"):  # of pandas
-            codes, labels = categories.codes.to_numpy(), categories.categories.astype(object)
-            kind = "ordered" if categories.ordered else "nominal"
-            return Column(codes.astype(float), None, kind, labels.to_numpy())
-        series = series.cast(nw.String)
-    values = series.to_numpy().astype(object, copy=False)
-    check_ndim(name, values.shape, 1)  # a struct has more
-    return _of_array(name, values)
+    return Column(codes.astype(float), "ordered", labels)
 
 
 def _of_objects(name: str, values: np.ndarray) -> Column:
@@ -242,7 +191,7 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
     match called := pd.api.types.infer_dtype(values, skipna=False):
         case "string" | "bytes":
             codes, labels = pd.factorize(values, sort=True)
-            return Column(codes.astype(float), None, "nominal", np.asarray(labels))
+            return Column(codes.astype(float), "nominal", np.asarray(labels))
         case "integer":
             with suppress(OverflowError):  # beyond 64 bits they stay objects
                 values = values.astype(np.int64)

@@ -2,6 +2,7 @@
 
 import copy
 import glob
+import math
 import operator
 import os
 import sys
@@ -9,32 +10,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import check_memory, check_ndim, is_model
-
-__all__: list[str] = []  # nothing here is public
-
-T = TypeVar("T")
+from firmlib.tables.checks import check_memory, check_shape, is_model
 
 _SAMPLED = 16  # row groups or partitions that a sample is drawn from
 _FAN_IN = 8  # parts that one task merges
-_SECONDS = 4  # of work before a bar appears
 
 
 def progress(items: Collection[Any], what: str) -> Iterable[Any]:
-    """Return the items, with a bar on stderr once a loop over them takes more than 4 seconds.
-
-    There is no bar without tqdm, or with TQDM_DISABLE=1 in the environment.
-    """
+    """Return the items, with a bar on stderr once a loop over them takes 4 s, if there is tqdm."""
     try:
         from tqdm import tqdm
     except ImportError:
         return items
-    return tqdm(items, desc=what, delay=_SECONDS, leave=False)
+    return tqdm(items, desc=what, delay=4, leave=False)
 
 
 def is_source(X: Any) -> bool:
@@ -45,11 +38,6 @@ def is_source(X: Any) -> bool:
 
 def _is_on_disk(X: Any) -> bool:
     return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
-
-
-def is_rows(X: Any) -> bool:
-    """Return whether a list holds the rows of one table, not tables."""
-    return isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
 
 
 def named(score: Any, **columns: Any) -> dict[str, Any]:
@@ -71,7 +59,7 @@ def chunks(X: Any) -> Iterator[Any]:
         return (read() for read in _row_groups(X))
     if hasattr(X, "collect_batches"):
         return iter(X.collect_batches())
-    if hasattr(X, "columns") or hasattr(X, "dtype") or not isinstance(X, Iterable):
+    if not isinstance(X, Iterable):
         raise ValueError(
             f"X={type(X).__name__} must be an iterable of tables, a LazyFrame, a dataset or a path "
             "of Parquet files; use partial_fit or firm for one table"
@@ -80,31 +68,18 @@ def chunks(X: Any) -> Iterator[Any]:
 
 
 def sample(X: Any, n: int) -> Any:
-    """Return a table of about n random rows, to find bins from; None for a plain iterable.
-
-    At most sixteen row groups or partitions are read: the first, the last and random ones. A list
-    of `partitions` then holds those that were computed, so that each is computed once.
-    """
+    """Return a table of about n random rows, to find bins from; None for a plain iterable."""
     if hasattr(X, "collect_batches"):
         polars: Any = sys.modules["polars"]
         total = X.select(polars.len()).collect().item()
         rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
         kept = polars.int_range(polars.len()).is_in(polars.Series(rows).implode())
         return X.filter(kept).collect()
-    if _is_on_disk(X):
-        groups = _row_groups(X)
-        some = _drawn(len(groups))
-        return _stacked([_some_rows(groups[i](), n, i, len(some)) for i in some])
-    parts = partitions(X) if hasattr(X, "__dask_graph__") else X
-    if not (isinstance(parts, list) and parts and hasattr(parts[0], "__dask_graph__")):
+    if not _is_on_disk(X):
         return None
-    from dask.base import compute, persist
-    from dask.delayed import delayed
-
-    some = _drawn(len(parts))
-    for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
-        parts[i] = part
-    return _stacked(compute(*(delayed(_some_rows)(parts[i], n, i, len(some)) for i in some)))
+    groups = _row_groups(X)
+    some = _drawn(len(groups))
+    return _stacked([_some_rows(groups[i](), n / len(some), i) for i in some])
 
 
 def _drawn(count: int) -> list[int]:
@@ -113,10 +88,10 @@ def _drawn(count: int) -> list[int]:
     return sorted({0, count - 1, *inner.tolist()})
 
 
-def _some_rows(table: Any, n: int, seed: int, tables: int) -> Any:
-    """Return random rows of one of some tables, its share of n rows."""
+def _some_rows(table: Any, n: float, seed: int) -> Any:
+    """Return about n random rows of a table."""
     total = table.shape[0]
-    count = min(-(-n // tables), total)
+    count = min(math.ceil(n), total)
     rows = np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
@@ -127,47 +102,40 @@ def _stacked(tables: Sequence[Any]) -> Any:
     return pd.concat(full, ignore_index=True) if frames else np.concatenate(full)
 
 
-def partitions(X: Any) -> list[Any]:
-    """Return the partitions of a Dask array or data frame, delayed, each with all columns."""
-    check_ndim("X", X.shape, 2)
+def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
+    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`.
+
+    Each partition is computed once and summed where its rows are; streams are copied because Dask
+    runs a lost task again.
+    """
+    from dask.base import compute, persist
+    from dask.delayed import delayed
+    from dask.diagnostics.progress import ProgressBar
+
+    check_shape("X", X.shape, (None, None))
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
         lengths = np.nan_to_num(X.chunks[0]).astype(int)
         check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
-    return np.ravel(X.to_delayed()).tolist()
-
-
-def dask_reduce(
-    X: Any, one: Callable[[Any, int], T], two: Callable[[T, T], T], *, progress: bool = False
-) -> T:
-    """Return two(two(one(table 0, 0), one(table 1, 1)), ...), each computed where its rows are.
-
-    X is a Dask collection or a list of `partitions`. `two` must not change its arguments: Dask runs
-    a lost task again.
-    """
-    from dask.delayed import delayed
-    from dask.diagnostics.progress import ProgressBar
-
-    parts = X if isinstance(X, list) else partitions(X)
+    parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
+    if empty.shared is None:
+        some = _drawn(len(parts))
+        for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
+            parts[i] = part
+        share = stream.first_rows / len(some)
+        tables = compute(*(delayed(_some_rows)(parts[i], share, i) for i in some))
+        empty._find_bins(_stacked(tables), columns["groups"])
+    one = partial(_partition_sum, empty, score, columns)
     shared = delayed(one, traverse=False)  # sent once, not with each partition
-    found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
+    found = [delayed(operator.call)(shared, part) for part in parts]
     while len(found) > 1:
         groups = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
-        found = [delayed(reduce)(two, group) for group in groups]
+        found = [delayed(reduce)(_merged, group) for group in groups]
     with ProgressBar() if progress else nullcontext():
         return found[0].compute()
 
 
-def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
-    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
-    blocks, empty = partitions(X), stream._emptied()
-    if empty.shared is None:
-        empty._find_bins(sample(blocks, stream.first_rows), columns["groups"])
-    one = partial(_partition_sum, empty, score, columns)
-    return dask_reduce(blocks, one, _merged, progress=progress)
-
-
-def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, index: int) -> Any:
+def _partition_sum(stream: Any, score: Any, columns: dict, table: Any) -> Any:
     return copy.deepcopy(stream).partial_fit(table, score, **columns)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Self
@@ -12,9 +11,7 @@ import numpy as np
 import pandas as pd
 
 from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, is_model, short
-from firmlib.tables.columns import Column, as_array, check_no_inf, read
-
-__all__: list[str] = []  # nothing here is public
+from firmlib.tables.columns import Column, as_array, read
 
 _TILE = 1024  # rows whose columns are copied together, so that they stay in the cache
 
@@ -48,21 +45,12 @@ class Table:
         """Return `data` as a table, which it may be already."""
         return data if isinstance(data, cls) else cls(data)
 
-    @property
-    def is_frame(self) -> bool:
-        """Whether its columns have names of their own."""
-        return hasattr(self.data, "columns")
-
     @cached_property
     def names(self) -> list[str]:
         """The names of its columns; x0, x1, ... if it has none."""
-        if not self.is_frame:
+        if not hasattr(self.data, "columns"):
             return [f"x{j}" for j in range(self.width)]
-        return list(map(str, self.data.column_names if self._is_arrow else self.data.columns))
-
-    @property
-    def _is_arrow(self) -> bool:
-        return type(self.data).__module__.startswith("pyarrow")
+        return list(map(str, self.readable.columns))
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -78,7 +66,7 @@ class Table:
                 f"{short(self.names, 8)}"
             )
         place = int(j) % self.width
-        labelled = self._positions.get(str(j), place) if self.is_frame else place
+        labelled = self._positions.get(str(j), place)
         if labelled != place:
             raise ValueError(
                 f"feature {j} may be the column at position {j} of {self.name} or the column with "
@@ -98,61 +86,38 @@ class Table:
             raise ValueError(f"categorical={columns!r}: {error}") from error
         return other
 
-    def rows(self, start: int, stop: int) -> Table:
-        """Return a table of the rows from start to stop."""
-        data = self.data.tocsr() if is_sparse(self.data) else self.data
-        part = (data.iloc if hasattr(data, "iloc") else data)[start:stop]
-        other = Table(part, self.name, at_least=0)
-        other.categorical = self.categorical
-        return other
-
     @cached_property
     def readable(self) -> Any:
         """The data as columns are read from: a sparse matrix by columns, a tensor as an array."""
+        if hasattr(type(self.data), "column_names"):  # of pyarrow; nothing is copied
+            return self.data.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
         if not is_sparse(self.data):
             return as_numpy(self.data)
         data = self.data.tocsc()
         if not data.has_canonical_format:
             data = data.copy()
             data.sum_duplicates()
-        infinite = np.flatnonzero(np.isinf(data.data))
-        if len(infinite):
-            j = int(np.searchsorted(data.indptr, infinite[0], side="right")) - 1
-            here = slice(data.indptr[j], data.indptr[j + 1])
-            name = f"column {self.names[j]!r} of {self.name}"
-            check_no_inf(name, data.data[here], data.indices[here])
         return data
 
     def column(self, j: Any) -> Column:
-        """Return a column; if it is sparse and mostly 0, only its stored values."""
+        """Return a column by name or position."""
         j = self.place(j) if isinstance(j, str) else range(self.width)[j]
-        name, data = f"column {self.names[j]!r} of {self.name}", self.readable
-        if is_sparse(data):
-            column = self._sparse_column(name, j)
-        elif self._is_arrow:
-            column = read(name, data.column(j), self.n)
-        else:
-            column = read(name, (data.iloc if hasattr(data, "iloc") else data)[:, j], self.n)
-        return column.nominal(self.n) if j in self.categorical else column
-
-    def _sparse_column(self, name: str, j: int) -> Column:
         data = self.readable
-        stored = slice(data.indptr[j], data.indptr[j + 1])
-        values = data.data[stored]
-        if 2 * len(values) < self.n:
-            if values.dtype == float:
-                return Column(values, data.indices[stored])
-            column = read(name, values, len(values))
-            if column.labels is None or data.dtype.kind == "b":  # otherwise 0 is a code
-                return column._replace(rows=data.indices[stored])
-        return read(name, data[:, [j]].toarray()[:, 0], self.n)
+        if is_sparse(data):
+            stored = slice(data.indptr[j], data.indptr[j + 1])
+            values = np.zeros(self.n, data.dtype)
+            values[data.indices[stored]] = data.data[stored]
+        else:
+            values = (data.iloc if hasattr(data, "iloc") else data)[:, j]
+        column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
+        return column.nominal() if j in self.categorical else column
 
     @cached_property
     def plain(self) -> bool:
         """Whether all columns are numbers of one dense array or pandas frame, as `block` needs."""
         data = self.readable
         array = type(data) in (np.ndarray, np.memmap)  # a masked array holds more
-        dtypes = {data.dtype} if array else set(data.dtypes) if hasattr(data, "iloc") else set()
+        dtypes = {data.dtype} if array else {*getattr(data, "dtypes", ())}
         dtype = dtypes.pop() if len(dtypes) == 1 else None
         if self.categorical or not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
             return False
@@ -171,8 +136,8 @@ class Table:
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
         for k in np.flatnonzero(~finite):
-            name = self.names[range(self.width)[columns][k]]
-            check_no_inf(f"column {name!r} of {self.name}", block[k], rows)
+            if np.isinf(block[k]).any():
+                self.column(range(self.width)[columns][k])  # raises an error
         return block
 
     def vector(self, name: str, value: Any) -> Column:
@@ -212,6 +177,5 @@ def _checked(data: Any, name: str) -> Any:
 
 
 def is_sparse(data: Any) -> bool:
-    """Return whether `data` is a sparse matrix or array of SciPy, without importing SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and sparse.issparse(data)
+    """Return whether `data` is a sparse matrix or array, without importing SciPy."""
+    return hasattr(type(data), "tocsc")

@@ -91,17 +91,6 @@ def test_page_is_whole_fits_a_phone_and_everyone_can_read_it(name, server, open_
     assert_accessible(page)
 
 
-@pytest.mark.parametrize("name", CLOSE_UPS)
-def test_page_is_whole_without_a_server(name, open_page):
-    assert_whole(open_page(f"{SITE.as_uri()}/{name}.html"))
-
-
-def test_axe_notices(server, open_page):
-    page = open_page(f"{server}/cite.html")
-    page.evaluate("document.querySelector('article p').style.color = '#aaa'")
-    assert "color-contrast" in [f["id"] for f in Axe().run(page)["violations"]]
-
-
 def test_a_figure_stays_on_white_in_the_dark_and_says_what_it_is(server, open_page):
     page = open_page(f"{server}/notebooks/08_gattaca.html", scheme="dark")
     figure = page.locator("figure").first
@@ -128,30 +117,6 @@ def test_the_landing_page_moves_with_the_correlation_and_says_what_is_behind_a_t
     assert "2.3-poim-scale" in text
     assert tile.get_attribute("data-found") in text
     assert page.locator("#verdict .verdict").inner_text() == tile.get_attribute("data-verdict")
-
-
-def test_cells_fold_and_copy(server, open_page):
-    page = open_page(f"{server}/notebooks/04_binary.html")
-    folded = page.locator("details.hide.above-input")
-    assert folded.count() > 5
-    assert not folded.first.locator("pre").is_visible()
-    folded.first.locator("summary").click()
-    assert "require" in folded.first.locator("pre").inner_text()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    folded.first.locator(".copybtn").click()
-    assert "require(" in page.evaluate("navigator.clipboard.readText()")
-    assert page.locator(".output .copybtn").count() == 0
-
-
-def test_tables_are_aligned(server, open_page):
-    page = open_page(f"{server}/notebooks/03_normal.html")
-    number, name = (
-        page.locator("table.dataframe td").first,
-        page.locator("table.dataframe tbody th").first,
-    )
-    assert number.evaluate("e => getComputedStyle(e).textAlign") == "right"
-    assert name.evaluate("e => getComputedStyle(e).textAlign") == "left"
-    assert page.locator("table.dataframe th mjx-container").count() >= 1
 
 
 class Anchors(HTMLParser):
