@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from firmlib.estimation.bins import Axes, scales, spaced, spacing
+from firmlib.estimation.bins import Axes, scales, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Read, Source, Sums, fold_totals, moved_totals, summed
+from firmlib.estimation.sums import Source, Sums, fold_totals, moved_totals, summed
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
 _CELLS = 2**19  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
+_ROWS = 2**16  # that are summed together
+_FEW = 2**14  # up to this many rows, all of them determine the slots
+_SAMPLE = 8  # rows per slot in the sample that determines the slots
 _SPARSE = 64  # sparse columns that are summed up together
 
 
@@ -43,8 +46,8 @@ AS_USUAL = How()
 class Tally:
     """The sums of several features over the rows so far, in blocks of columns.
 
-    Numbers share a block, with the given axes or new ones. A nominal column, a column of a
-    population or a slope has a block of its own.
+    Numbers share a block. A nominal column, a column of a population, a slope, and a column whose
+    missing values are dropped have a block of their own. `axes` are those of another tally.
     """
 
     def __init__(
@@ -53,36 +56,49 @@ class Tally:
         rows: Rows,
         how: How,
         *,
-        axes: Axes | None = None,
+        axes: Sequence[Axes | None] = (),
         roomy: bool = False,
     ) -> None:
+        drop = how.missing == "drop"
+        alone = [
+            drop or how.slope or c.kind == "nominal" or (rows.population and how.n_bins is None)
+            for c in columns
+        ]
+        together = [j for j, own in enumerate(alone) if not own]
+        parts = [together] * bool(together) + [[j] for j, own in enumerate(alone) if own]
+        known = iter(axes)
         self.blocks: list[tuple[list[int], Sums | Line]] = []
-        numbers, drop = [], how.missing == "drop"
-        for j, column in enumerate(columns):
-            nominal = column.kind == "nominal"
-            if how.slope:
-                self.blocks.append(([j], Line(nominal)))
-            elif nominal or (rows.population and how.n_bins is None):
-                self.blocks.append(([j], Sums(Axes.of_levels(column.values), drop=drop)))
-            else:
-                numbers.append(j)
-        if numbers:
-            new = {"drop": drop, "roomy": roomy}
-            read = _reader(columns, numbers)
-            sums = Sums(axes, drop=drop) if axes else Sums.of(read, rows, how.n_bins, **new)
-            self.blocks.append((numbers, sums))
         self.totals, self.centre, self.n = np.zeros((6, FOLDS)), rows.centre, 0
+        some: Any = slice(None)
+        if rows.n > _FEW and not (axes or how.n_bins or rows.population or how.slope):
+            numbers = [c.values for c in columns if c.kind != "nominal"]
+            some, roomy = _sample(numbers, _SAMPLE * 2 ** int(scales(rows.n)[1])), True
+        unit = None if rows.unit is None else rows.unit[some]
+        for part in parts:
+            column = columns[part[0]]
+            if how.slope:
+                self.blocks.append((part, Line(column.kind == "nominal")))
+                continue
+            own = next(known, None)
+            if own is None and (column.kind == "nominal" or rows.population and not how.n_bins):
+                own = Axes.of_levels(column.values)
+            elif own is None:
+                F = np.array([columns[j].values[some] for j in part])
+                own = Axes.of(F, rows.n, how.n_bins, roomy=roomy, unit=unit)
+            self.blocks.append((part, Sums(own, drop=drop)))
 
     @property
-    def axes(self) -> Axes | None:
-        """The bins of the numbers."""
-        shared = [s.axes for _, s in self.blocks if isinstance(s, Sums) and s.axes.kind != "levels"]
-        return shared[0] if shared else None
+    def axes(self) -> list[Axes | None]:
+        """The bins of the blocks."""
+        return [getattr(sums, "axes", None) for _, sums in self.blocks]
 
     def add(self, columns: Sequence[Column], rows: Rows) -> None:
-        """Add rows of columns without gaps."""
-        for some, sums in self.blocks:
-            sums.add(_reader(columns, some), rows)
+        """Add rows."""
+        for a in range(0, rows.n, _ROWS):
+            here = slice(a, a + _ROWS)
+            F, part = np.array([c.values[here] for c in columns]), rows.taken(here)
+            for some, sums in self.blocks:
+                sums.add(F if len(some) == len(F) else F[some], part)
         self.totals += fold_totals(rows, self.centre)
         self.n += rows.n
 
@@ -97,9 +113,7 @@ class Tally:
         self.totals = self.totals + moved_totals(other.totals, other.centre - self.centre)
         self.n += other.n
 
-    def found(
-        self, columns: Sequence[Column | None], *, population: bool, units: bool
-    ) -> Iterator[Found]:
+    def found(self, columns: Sequence[Column], *, population: bool, units: bool) -> Iterator[Found]:
         """Yield the features of each block."""
         for some, sums in self.blocks:
             estimate = sums.estimate(self.n, population=population, units=units)
@@ -123,9 +137,21 @@ class Tally:
                 )
 
 
-def _reader(columns: Sequence[Column], some: Sequence[int]) -> Read:
-    F = np.array([columns[j].values for j in some])
-    return lambda columns, rows: F[columns, rows]
+def _sample(columns: Sequence[np.ndarray], m: int) -> slice | np.ndarray:
+    """Return about m rows, chosen by a hash of their values and so independent of their order."""
+    n = len(columns[0]) if columns else 0
+    for some in (columns[:2], columns):
+        key = np.full(n, 0x2545F4914F6CDD1D, np.uint64)  # rows of zeros must not have the key 0
+        for f in some:
+            key ^= (f + 0.0).view(np.uint64)  # -0.0 is 0.0
+            key *= np.uint64(0x9E3779B97F4A7C15)
+            key ^= key >> np.uint64(29)
+        key *= np.uint64(0xBF58476D1CE4E5B9)
+        key ^= key >> np.uint64(32)
+        rows = np.flatnonzero(key < np.uint64(2.0**64 / max(n, 1) * m))
+        if m / 2 < len(rows) < 2 * m and len(np.unique(key[rows])) > m / 3:
+            return rows
+    return slice(None)
 
 
 def collected(parts: Iterator[Found], names: Sequence[str]) -> tuple[Estimate, list[Source]]:
@@ -161,7 +187,6 @@ def scan(
     """Return V and sources of features; `every`: they are all columns of the table, in order."""
     if not features:
         return Estimate.exact(np.zeros(0)), []
-    every = every and not how.slope and not rows.population and how.missing != "raise"
     parts = _scanned(features, table, rows, how, every)
     return collected(parts, [f.name for f in features])
 
@@ -169,74 +194,62 @@ def scan(
 def _scanned(
     features: Sequence[Any], table: Table, rows: Rows, how: How, every: bool
 ) -> Iterator[Found]:
-    units, left = rows.unit is not None, list(range(len(features)))
-    if every and table.plain:
-        yield from _plain(table, rows, how)
-        return
-    if every and is_sparse(table.data) and not (how.n_bins or table.categorical or units):
-        left = yield from _sparse(table, rows, how)
-    n = rows.n
-    step = max(1, min(_together(n), _VALUES // n))
-    for a in range(0, len(left), step):
-        some = left[a : a + step]
-        columns = [read(features[i], table, rows, how) for i in some]
+    units, left = rows.unit is not None, np.arange(len(features))
+    usual = not (how.slope or rows.population or how.n_bins or table.categorical or units)
+    if every and is_sparse(table.data) and usual and how.missing != "raise":
+        few = _few(table, rows, how)
+        yield from _sparse(table, rows, np.flatnonzero(few))
+        left = np.flatnonzero(~few)
+    cells = 3 * FOLDS * (2 ** int(scales(rows.n)[1]) + 1)
+    step = max(1, min(_CELLS // cells, _VALUES // rows.n))
+    for some in np.split(left, range(step, len(left), step)):
+        if not len(some):
+            continue
+        columns = read([features[i] for i in some], table, rows, how, some[0] if every else None)
         tally = Tally(columns, rows, how)
         tally.add(columns, rows)
         for found in tally.found(columns, population=rows.population, units=units):
-            yield found._replace(places=[some[j] for j in found.places])
+            yield found._replace(places=some[found.places])
 
 
-def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
-    """Return the values of a feature in all rows that count."""
-    column = feature.of(table).take(rows.keep)
-    if how.missing == "raise":
-        check_present(f"feature {feature.name!r}", column.values)
-    return column
+def read(
+    features: Sequence[Any], table: Table, rows: Rows, how: How, first: int | None = None
+) -> list[Column]:
+    """Return features in the rows that count; `first`: the place of the first of adjacent columns."""
+    if first is not None and table.plain and how.missing != "raise":
+        some = slice(0, table.n) if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
+        return [Column(f) for f in table.block(slice(first, first + len(features)), some)]
+    columns = [f.of(table).take(rows.keep) for f in features]
+    for feature, column in zip(features, columns, strict=True):
+        if how.missing == "raise":
+            check_present(f"feature {feature.name!r}", column.values)
+    return columns
 
 
-def _together(n: int) -> int:
-    """Return how many columns of numbers are summed up together."""
-    return max(1, _CELLS // (3 * FOLDS * (2 ** int(scales(n)[1]) + 1)))
-
-
-def _plain(table: Table, rows: Rows, how: How) -> Iterator[Found]:
-    """Sum up all columns of an array, block by block."""
-    kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
-    n, drop = rows.n, how.missing == "drop"
-    step = _together(n)
-    for first in range(0, table.width, step):
-        places = range(first, min(first + step, table.width))
-
-        def read(columns: slice, here: slice | np.ndarray, places: range = places) -> np.ndarray:
-            some = places[columns]
-            rows = here if kept is None else kept[here]
-            return table.block(slice(some.start, some.stop), rows)
-
-        sums = Sums.of(read, rows, how.n_bins, drop=drop)
-        sums.add(read, rows)
-        estimate = sums.estimate(n, population=False, units=rows.unit is not None)
-        yield Found(places, estimate, sums.sources(n, [None] * len(places)))
-
-
-def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[int]]:
-    """Sum up columns with few stored values; return the other columns."""
-    data, n = table.readable, rows.n
-    if not isinstance(rows.keep, slice):
-        data = data[np.flatnonzero(rows.keep)]
-    few = np.diff(data.indptr) < 1.5 * 2 ** scales(n)[0]  # each may be a level, beside 0
+def _few(table: Table, rows: Rows, how: How) -> np.ndarray:
+    """Return which columns of a sparse table have few stored values, each of which may be a level."""
+    data = table.readable
+    few = np.diff(data.indptr) < 1.5 * 2 ** scales(rows.n)[0]
     values = data.data.astype(float)
     few &= np.abs(values).max(initial=0) < 2**53 or data.dtype.kind == "f"  # floats merge integers
     odd = np.isinf(values)  # `Table.column` refuses them
-    if how.missing == "drop":  # scores are centred by column
+    if how.missing == "drop":
         odd |= np.isnan(values)
     few[np.searchsorted(data.indptr, np.flatnonzero(odd), side="right") - 1] = False
-    parts, some = rows.parts(rows.centre), np.flatnonzero(few)
-    for a in range(0, len(some), _SPARSE):
-        places = some[a : a + _SPARSE]
-        sums = _sparse_sums(data[:, places], parts, rows)
-        estimate = sums.estimate(n, population=False, units=False)
-        yield Found(places.tolist(), estimate, sums.sources(n, [None] * len(places)))
-    return np.flatnonzero(~few).tolist()
+    return few
+
+
+def _sparse(table: Table, rows: Rows, places: np.ndarray) -> Iterator[Found]:
+    """Sum up sparse columns."""
+    data, parts = table.readable, rows.parts(rows.centre)
+    if not isinstance(rows.keep, slice):
+        data = data[np.flatnonzero(rows.keep)]
+    for some in np.split(places, range(_SPARSE, len(places), _SPARSE)):
+        if len(some):
+            sums = _sparse_sums(data[:, some], parts, rows)
+            estimate = sums.estimate(rows.n, population=False, units=False)
+            columns = [Column(np.empty(0))] * len(some)
+            yield Found(some, estimate, sums.sources(rows.n, columns))
 
 
 def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
@@ -252,12 +265,12 @@ def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
     known = ~np.isnan(value)
     new = np.append(True, (np.diff(col) > 0) | (np.diff(value) > 0)) & known
     levels = np.bincount(col[new], minlength=d)
-    slot = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
+    level = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
     Q = int(spacing(levels.max()))
-    each_level = np.full((d, Q), np.inf)
-    each_level[col[new], slot[new]] = value[new]
-    start = spaced(each_level, np.isfinite(each_level), Q, True)
-    slot = np.where(known, slot * (Q // spacing(levels))[col], Q)
+    slot = np.where(known, level * (Q // spacing(levels))[col], Q)
+    start = np.full((d, Q), np.inf)
+    start[col[new], slot[new]] = value[new]
+    start = np.minimum.accumulate(start[:, ::-1], axis=1)[:, ::-1]
     found = Sums(Axes(start, np.ones(d, bool), np.ones(d)))
     stored, size = row < n, FOLDS * d
     each, where = parts[:, row[stored]], rows.fold[row[stored]] * d + col[stored]
@@ -266,5 +279,5 @@ def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
     total = summed(rows.fold, parts, FOLDS)[:, :, None]
     zeros = (slice(None), slice(None), np.arange(d), slot[~stored])
     sums[zeros] += total - summed(where, each, size).reshape(-1, FOLDS, d)
-    found.sums, found.centre = sums, np.full(d, rows.centre)
+    found.sums, found.centre = sums, rows.centre
     return found

@@ -9,7 +9,7 @@ from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.sums import Read, Source
+from firmlib.estimation.sums import Source, shown_as
 from firmlib.tables.columns import Column
 
 
@@ -23,9 +23,9 @@ class Line:
         self.nominal, self.sums, self.missing = nominal, np.zeros((6, FOLDS)), 0.0
         self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
 
-    def add(self, read: Read, rows: Rows) -> None:
-        """Add rows."""
-        [f] = read(slice(None), slice(None))
+    def add(self, F: np.ndarray, rows: Rows) -> None:
+        """Add rows with values (1, n)."""
+        [f] = F
         known = ~np.isnan(f)
         w, f, s, fold = (a[known] for a in (rows.w, f, rows.s, rows.fold))
         self.missing += rows.w.sum() - w.sum()
@@ -70,7 +70,7 @@ class Line:
         found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
         return Estimate.of_folds(V, without, w, found, pvalue)
 
-    def sources(self, n: float, columns: Sequence[Column | None]) -> list[Source]:
+    def sources(self, n: float, columns: Sequence[Column]) -> list[Source]:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
@@ -81,8 +81,8 @@ class Line:
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        found = Source("number", mark, missing, self.middle, sums, t, not self.nominal)
-        return [found.of(columns[0])]
+        shown = shown_as(columns[0])
+        return [Source(columns[0].kind, mark, missing, self.middle, sums, t, shown=shown)]
 
 
 def _explained(total: np.ndarray) -> tuple:
