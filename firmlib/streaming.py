@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import Rows, joined, rows_of
-from firmlib.estimation.scan import How, Tally, collected, read
-from firmlib.estimation.sums import total_variance
+from firmlib.estimation.scan import How, Tally, block, known, read, stacked
+from firmlib.estimation.sums import Total
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
@@ -113,6 +113,7 @@ confidence_level
         self._axes = [] if self._shared is None else self._shared.axes
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._tally: Tally | None = None
+        self._total = Total()
         self._n, self._has_groups = 0, False
         self._response: Response | None = None
 
@@ -156,7 +157,11 @@ confidence_level
         names = check_names([f.name for f in found], self.feature_names)
         if self._shared is not None and names != self._shared.names:
             raise ValueError(f"X has the features {names}, expected {self._shared.names}")
-        columns = read(found, table, rows, self._how, 0 if self.features is None else None)
+        if self.features is None and table.plain and self.missing != "raise":
+            values = block(table, rows, slice(0, table.width))
+            columns = [Column(f) for f in values(slice(0, rows.n))]
+        else:
+            columns = [read(f, table, rows, self._how) for f in found]
         columns = self._joined(columns)
         if self._shared is None:
             unknown = Column(np.empty(0), kind="unknown")  # until there is a value
@@ -193,8 +198,9 @@ confidence_level
         ]
         self._shared = self._shared._replace(columns=kinds)
         self._n, self._has_groups = self._n + rows.n, rows.key is not None
+        self._total.add(rows)
         if self._tally is not None:
-            self._tally.add(columns, rows)
+            self._tally.add(stacked(columns), rows)
             return
         columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
         self._waiting.append((columns, replace(rows, s=rows.s.copy())))
@@ -210,9 +216,9 @@ confidence_level
             each = zip(*(columns for columns, _ in self._waiting), strict=True)
             values = [np.concatenate([c.values for c in some]) for some in each]
             columns = [c._replace(values=v) for c, v in zip(columns, values, strict=True)]
-        tally = Tally(columns, rows, self._how, axes=self._axes, roomy=True)
-        tally.add(columns, rows)
-        return tally
+        values = stacked(columns)
+        tally = Tally(columns, values, rows, self._how, axes=self._axes, roomy=True)
+        return tally.add(values, rows)
 
     @property
     def _how(self) -> How:
@@ -309,6 +315,7 @@ confidence_level
             after._shared = after._shared._replace(columns=[emptied(c) for c in codes])
         if other._tally is not None:
             after._n, after._has_groups = self._n + other._n, other._has_groups
+            after._total.merge(other._total)
         after._response = other._response
         self.__dict__ = after.__dict__
         return self
@@ -320,15 +327,14 @@ confidence_level
         tally, columns = self._sums(), self._shared.columns
         names, population = self._shared.names, self.rows == "population"
         tally.check_bins(names)
-        parts = tally.found(columns, population=population, units=self._has_groups)
-        estimate, sources = collected(parts, names)
+        estimate, sources = tally.found(columns, population=population, units=self._has_groups)
         return FirmResult(
-            estimate=estimate,
+            estimate=known(estimate, names),
             feature_names=tuple(names),
             sources=tuple(sources),
             n=tally.n,
             rows=self.rows,
-            total=total_variance(tally.totals, population, self._has_groups),
+            total=self._total.variance(population, self._has_groups),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,

@@ -88,21 +88,23 @@ class Axes:
         """
         share = independent(F, unit) / max(F.shape[1], 1)
         base, K = scales(n * share)[0], int(scales(n)[1])
-        found = [np.unique(f[~np.isnan(f)], return_counts=True) for f in F]
-        size = np.array([len(levels) for levels, _ in found])
+        F = np.sort(F, axis=1)  # missing values last
+        new = np.append(np.ones((len(F), 1), bool), F[:, 1:] > F[:, :-1], axis=1)
+        new &= ~np.isnan(F)
+        size, known = new.sum(axis=1), F.shape[1] - np.isnan(F).sum(axis=1)
         exact = size <= (n_bins or 1.5 * 2**base)
         Q = int(spacing(size[exact].max(initial=0)))
         Q = n_bins or (Q if exact.all() and not roomy else max(2**K, Q))
         at = special.betainc(*[1.0 if n_bins else _TAILS] * 2, np.arange(Q) / Q)
         start, ends = np.full((len(F), Q), np.inf), np.ones(len(F))
-        for j, (levels, count) in enumerate(found):
+        for j, (f, m) in enumerate(zip(F, known, strict=True)):
+            first = np.flatnonzero(new[j])
             if exact[j]:
-                start[j] = spaced(levels, Q, not n_bins)
+                start[j] = spaced(f[first], Q, not n_bins)
                 continue
-            start[j] = by_rank(levels, count, at)
+            start[j] = by_rank(f[:m], first, at)
             last = start[j][np.isfinite(start[j])][-1]
-            ends[j] = max(count[levels < start[j, 1]].sum(), count[levels >= last].sum())
-            ends[j] /= count.sum()
+            ends[j] = max(f[:m].searchsorted(start[j, 1]), m - f[:m].searchsorted(last)) / m
         tables = () if n_bins or n <= _SEARCHED else tuple(map(_table, start, exact))
         return cls(start, exact, share, "fixed" if n_bins else "nested", ends, tables)
 
@@ -180,14 +182,14 @@ def spaced(levels: np.ndarray, Q: int, nested: bool) -> np.ndarray:
     return np.append(levels, np.inf)[np.minimum(-(-np.arange(Q) // step), len(levels))]
 
 
-def by_rank(levels: np.ndarray, count: np.ndarray, at: np.ndarray) -> np.ndarray:
+def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the least level of each slot: the first one whose mid-rank reaches a share `at`.
 
-    Skewness decides on which side a level on the edge of two slots belongs, so that a column and
-    its negative have the same bins.
+    The levels of the sorted values f begin at `first`. Skewness decides on which side a level on
+    the edge of two slots belongs, so that a column and its negative have the same bins.
     """
-    rank, n = np.cumsum(count), count.sum()
-    median = levels[rank.searchsorted([(n - 1) // 2, n // 2], "right")] / 2
-    skew = (levels * (count / n)).sum() - median.sum()
-    up = -1 if skew < -1e-9 * (levels[-1] / 2 - levels[0] / 2) else 1
-    return np.append(levels, np.inf)[(rank - count / 2).searchsorted((at - 1e-9 * up) * n)]
+    n = len(f)
+    skew = (f / n).sum() - (f[(n - 1) // 2] / 2 + f[n // 2] / 2)
+    up = -1 if skew < -1e-9 * (f[-1] / 2 - f[0] / 2) else 1
+    middle = (first + np.append(first[1:], n)) / 2
+    return np.append(f[first], np.inf)[middle.searchsorted((at - 1e-9 * up) * n)]

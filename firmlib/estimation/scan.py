@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from firmlib.estimation.bins import Axes, scales, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Source, Sums, fold_totals, moved_totals, summed
+from firmlib.estimation.sums import Source, Sums, summed
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
@@ -24,14 +24,6 @@ _SAMPLE = 8  # rows per slot in the sample that determines the slots
 _SPARSE = 64  # sparse columns that are summed up together
 
 
-class Found(NamedTuple):
-    """Places of some features, their V and what a result keeps of them."""
-
-    places: Sequence[int]
-    estimate: Estimate
-    sources: list[Source]
-
-
 class How(NamedTuple):
     """How features are measured."""
 
@@ -41,6 +33,9 @@ class How(NamedTuple):
 
 
 AS_USUAL = How()
+Found = tuple[Estimate, list[Source]]
+Values = Callable[[slice | np.ndarray], np.ndarray]
+"""Return the values (d, m) of columns in some of the rows that count."""
 
 
 class Tally:
@@ -53,54 +48,50 @@ class Tally:
     def __init__(
         self,
         columns: Sequence[Column],
+        values: Values,
         rows: Rows,
         how: How,
         *,
         axes: Sequence[Axes | None] = (),
         roomy: bool = False,
     ) -> None:
-        drop = how.missing == "drop"
-        alone = [
-            drop or how.slope or c.kind == "nominal" or (rows.population and how.n_bins is None)
-            for c in columns
-        ]
-        together = [j for j, own in enumerate(alone) if not own]
-        parts = [together] * bool(together) + [[j] for j, own in enumerate(alone) if own]
-        known = iter(axes)
+        levels = [c.kind == "nominal" or (rows.population and not how.n_bins) for c in columns]
+        alone = [level or how.slope or how.missing == "drop" for level in levels]
+        parts = [[j for j, own in enumerate(alone) if not own]]
+        parts = parts * bool(parts[0]) + [[j] for j, own in enumerate(alone) if own]
         self.blocks: list[tuple[list[int], Sums | Line]] = []
-        self.totals, self.centre, self.n = np.zeros((6, FOLDS)), rows.centre, 0
-        some: Any = slice(None)
-        if rows.n > _FEW and not (axes or how.n_bins or rows.population or how.slope):
-            numbers = [c.values for c in columns if c.kind != "nominal"]
-            some, roomy = _sample(numbers, _SAMPLE * 2 ** int(scales(rows.n)[1])), True
+        self.columns, self.n, known = columns, 0, iter(axes)
+        some: Any = slice(0, rows.n)
+        if rows.n > _FEW and not (axes or how.n_bins or how.slope or all(levels)):
+            some, roomy = _sample(values, rows.n, _SAMPLE * 2 ** int(scales(rows.n)[1])), True
+        F = np.empty(0) if axes or how.slope else values(some)
         unit = None if rows.unit is None else rows.unit[some]
         for part in parts:
-            column = columns[part[0]]
-            if how.slope:
-                self.blocks.append((part, Line(column.kind == "nominal")))
-                continue
             own = next(known, None)
-            if own is None and (column.kind == "nominal" or rows.population and not how.n_bins):
-                own = Axes.of_levels(column.values)
-            elif own is None:
-                F = np.array([columns[j].values[some] for j in part])
-                own = Axes.of(F, rows.n, how.n_bins, roomy=roomy, unit=unit)
-            self.blocks.append((part, Sums(own, drop=drop)))
+            if how.slope:
+                sums = Line(columns[part[0]].kind == "nominal")
+            else:
+                if own is None and levels[part[0]]:
+                    own = Axes.of_levels(F[part[0]])
+                elif own is None:
+                    own = Axes.of(F[part], rows.n, how.n_bins, roomy=roomy, unit=unit)
+                sums = Sums(own, drop=how.missing == "drop")
+            self.blocks.append((part, sums))
 
     @property
     def axes(self) -> list[Axes | None]:
         """The bins of the blocks."""
         return [getattr(sums, "axes", None) for _, sums in self.blocks]
 
-    def add(self, columns: Sequence[Column], rows: Rows) -> None:
+    def add(self, values: Values, rows: Rows) -> Self:
         """Add rows."""
         for a in range(0, rows.n, _ROWS):
-            here = slice(a, a + _ROWS)
-            F, part = np.array([c.values[here] for c in columns]), rows.taken(here)
+            here = slice(a, min(a + _ROWS, rows.n))
+            F, part = values(here), rows.taken(here)
             for some, sums in self.blocks:
                 sums.add(F if len(some) == len(F) else F[some], part)
-        self.totals += fold_totals(rows, self.centre)
         self.n += rows.n
+        return self
 
     def merge(self, other: Tally, codes: Sequence[np.ndarray]) -> None:
         """Add the rows of another one with the same bins; codes[j] are the new codes of labels."""
@@ -110,14 +101,18 @@ class Tally:
             )
         for (some, mine), (_, theirs) in zip(self.blocks, other.blocks, strict=True):
             mine.merge(theirs, codes[some[0]])  # type: ignore[arg-type]
-        self.totals = self.totals + moved_totals(other.totals, other.centre - self.centre)
         self.n += other.n
 
-    def found(self, columns: Sequence[Column], *, population: bool, units: bool) -> Iterator[Found]:
-        """Yield the features of each block."""
-        for some, sums in self.blocks:
-            estimate = sums.estimate(self.n, population=population, units=units)
-            yield Found(some, estimate, sums.sources(self.n, [columns[j] for j in some]))
+    def found(self, columns: Sequence[Column], *, population: bool, units: bool) -> Found:
+        """Return V of the columns, nan if it cannot be estimated, and what a result keeps."""
+        parts = [
+            (
+                sums.estimate(self.n, population=population, units=units),
+                sums.sources(self.n, [columns[j] for j in some]),
+            )
+            for some, sums in self.blocks
+        ]
+        return in_order([some for some, _ in self.blocks], parts)
 
     def check_bins(self, names: Sequence[str]) -> None:
         """Warn if too many values fall into the first or the last slot of a column."""
@@ -137,93 +132,98 @@ class Tally:
                 )
 
 
-def _sample(columns: Sequence[np.ndarray], m: int) -> slice | np.ndarray:
+def _sample(values: Values, n: int, m: int) -> slice | np.ndarray:
     """Return about m rows, chosen by a hash of their values and so independent of their order."""
-    n = len(columns[0]) if columns else 0
-    for some in (columns[:2], columns):
+    for most in (2, None):
         key = np.full(n, 0x2545F4914F6CDD1D, np.uint64)  # rows of zeros must not have the key 0
-        for f in some:
-            key ^= (f + 0.0).view(np.uint64)  # -0.0 is 0.0
-            key *= np.uint64(0x9E3779B97F4A7C15)
-            key ^= key >> np.uint64(29)
+        for a in range(0, n, _ROWS):
+            here = slice(a, min(a + _ROWS, n))
+            for f in values(here)[:most]:
+                key[here] ^= (f + 0.0).view(np.uint64)  # -0.0 is 0.0
+                key[here] *= np.uint64(0x9E3779B97F4A7C15)
+                key[here] ^= key[here] >> np.uint64(29)
         key *= np.uint64(0xBF58476D1CE4E5B9)
         key ^= key >> np.uint64(32)
-        rows = np.flatnonzero(key < np.uint64(2.0**64 / max(n, 1) * m))
+        rows = np.flatnonzero(key < np.uint64(2.0**64 / n * m))
         if m / 2 < len(rows) < 2 * m and len(np.unique(key[rows])) > m / 3:
             return rows
-    return slice(None)
+    return slice(0, n)
 
 
-def collected(parts: Iterator[Found], names: Sequence[str]) -> tuple[Estimate, list[Source]]:
-    """Return V and sources of all features, in the order of `names`.
-
-    Warn of those whose V is nan: they get 0.
-    """
-    places, estimates, sources = zip(*parts, strict=True)
+def in_order(places: Sequence[Sequence[int]], parts: Sequence[Found]) -> Found:
+    """Return several estimates as one, in the order of their places."""
     order = np.argsort(np.concatenate(places))
-    estimate = Estimate.concatenate(estimates).taken(order)
+    sources = [source for _, some in parts for source in some]
+    estimate = Estimate.concatenate([estimate for estimate, _ in parts]).taken(order)
+    return estimate, [sources[i] for i in order]
+
+
+def known(estimate: Estimate, names: Sequence[str]) -> Estimate:
+    """Return the estimate with 0 for V that is nan, and warn of these features."""
     silent = np.isnan(estimate.V)
-    if silent.any():
-        some = [name for name, no in zip(names, silent, strict=True) if no]
-        warn(
-            f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are "
-            "constant, missing, have a level of their own in nearly every row, or are nominal and "
-            "have no slope"
-        )
-        kept = np.where(silent, 0.0, 1.0)
-        estimate = Estimate(
-            np.where(silent, 0, estimate.V),
-            np.nan_to_num(estimate.noise) * kept,
-            np.where(silent, 1, estimate.pvalue),
-            np.nan_to_num(estimate.psi) * kept,
-        )
-    every = [source for some in sources for source in some]
-    return estimate, [every[i] for i in order]
+    if not silent.any():
+        return estimate
+    some = [name for name, no in zip(names, silent, strict=True) if no]
+    warn(
+        f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are constant, "
+        "missing, have a level of their own in nearly every row, or are nominal and have no slope"
+    )
+    V, pvalue = np.where(silent, 0, estimate.V), np.where(silent, 1, estimate.pvalue)
+    return Estimate(V, estimate.noise * ~silent, pvalue, estimate.psi * ~silent)
 
 
 def scan(
     features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL, *, every: bool = False
-) -> tuple[Estimate, list[Source]]:
+) -> Found:
     """Return V and sources of features; `every`: they are all columns of the table, in order."""
     if not features:
         return Estimate.exact(np.zeros(0)), []
-    parts = _scanned(features, table, rows, how, every)
-    return collected(parts, [f.name for f in features])
-
-
-def _scanned(
-    features: Sequence[Any], table: Table, rows: Rows, how: How, every: bool
-) -> Iterator[Found]:
     units, left = rows.unit is not None, np.arange(len(features))
+    places, found = [], []
     usual = not (how.slope or rows.population or how.n_bins or table.categorical or units)
     if every and is_sparse(table.data) and usual and how.missing != "raise":
         few = _few(table, rows, how)
-        yield from _sparse(table, rows, np.flatnonzero(few))
+        places, found = _sparse(table, rows, np.flatnonzero(few))
         left = np.flatnonzero(~few)
-    cells = 3 * FOLDS * (2 ** int(scales(rows.n)[1]) + 1)
-    step = max(1, min(_CELLS // cells, _VALUES // rows.n))
-    for some in np.split(left, range(step, len(left), step)):
-        if not len(some):
-            continue
-        columns = read([features[i] for i in some], table, rows, how, some[0] if every else None)
-        tally = Tally(columns, rows, how)
-        tally.add(columns, rows)
-        for found in tally.found(columns, population=rows.population, units=units):
-            yield found._replace(places=some[found.places])
+    plain = every and table.plain and how.missing != "raise"
+    step = max(1, _CELLS // (3 * FOLDS * (2 ** int(scales(rows.n)[1]) + 1)))
+    step = step if plain else max(1, min(step, _VALUES // rows.n))
+    for some in np.split(left, range(step, len(left), step)) if len(left) else ():
+        if plain:
+            columns, values = (
+                [NUMBERS] * len(some),
+                block(table, rows, slice(some[0], some[-1] + 1)),
+            )
+        else:
+            columns = [read(features[i], table, rows, how) for i in some]
+            values = stacked(columns)
+        tally = Tally(columns, values, rows, how).add(values, rows)
+        places.append(some)
+        found.append(tally.found(columns, population=rows.population, units=units))
+    estimate, sources = in_order(places, found)
+    return known(estimate, [f.name for f in features]), sources
 
 
-def read(
-    features: Sequence[Any], table: Table, rows: Rows, how: How, first: int | None = None
-) -> list[Column]:
-    """Return features in the rows that count; `first`: the place of the first of adjacent columns."""
-    if first is not None and table.plain and how.missing != "raise":
-        some = slice(0, table.n) if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
-        return [Column(f) for f in table.block(slice(first, first + len(features)), some)]
-    columns = [f.of(table).take(rows.keep) for f in features]
-    for feature, column in zip(features, columns, strict=True):
-        if how.missing == "raise":
-            check_present(f"feature {feature.name!r}", column.values)
-    return columns
+NUMBERS = Column(np.empty(0))
+
+
+def block(table: Table, rows: Rows, columns: slice) -> Values:
+    """Return how to read columns of a plain table."""
+    kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
+    return lambda here: table.block(columns, here if kept is None else kept[here])
+
+
+def stacked(columns: Sequence[Column]) -> Values:
+    """Return how to read columns."""
+    return lambda here: np.array([c.values[here] for c in columns])
+
+
+def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
+    """Return a feature in the rows that count."""
+    column = feature.of(table).take(rows.keep)
+    if how.missing == "raise":
+        check_present(f"feature {feature.name!r}", column.values)
+    return column
 
 
 def _few(table: Table, rows: Rows, how: How) -> np.ndarray:
@@ -239,17 +239,17 @@ def _few(table: Table, rows: Rows, how: How) -> np.ndarray:
     return few
 
 
-def _sparse(table: Table, rows: Rows, places: np.ndarray) -> Iterator[Found]:
+def _sparse(table: Table, rows: Rows, few: np.ndarray) -> tuple[list[np.ndarray], list[Found]]:
     """Sum up sparse columns."""
-    data, parts = table.readable, rows.parts(rows.centre)
+    data, parts, found = table.readable, rows.parts(rows.centre), []
     if not isinstance(rows.keep, slice):
         data = data[np.flatnonzero(rows.keep)]
-    for some in np.split(places, range(_SPARSE, len(places), _SPARSE)):
-        if len(some):
-            sums = _sparse_sums(data[:, some], parts, rows)
-            estimate = sums.estimate(rows.n, population=False, units=False)
-            columns = [Column(np.empty(0))] * len(some)
-            yield Found(some, estimate, sums.sources(rows.n, columns))
+    places = np.split(few, range(_SPARSE, len(few), _SPARSE)) if len(few) else []
+    for some in places:
+        sums = _sparse_sums(data[:, some], parts, rows)
+        estimate = sums.estimate(rows.n, population=False, units=False)
+        found.append((estimate, sums.sources(rows.n, [NUMBERS] * len(some))))
+    return places, found
 
 
 def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -55,9 +56,9 @@ class Line:
         """Return V, the error of the slope and its test; nan if f is constant or nominal."""
         total = self.sums.sum(axis=1)
         V, v, slope = _explained(total)
-        V = np.array([V if v > 0 and not self.nominal else np.nan])
+        V, silent = np.array([V]), v <= 0 or self.nominal
         if population:
-            return Estimate.exact(np.nan_to_num(V))
+            return Estimate.exact(V * (not silent))
         without = _explained(total[:, None] - self.sums)[0][:, None]
         w, f, ff, r, fr, _ = self.sums
         F, R = total[1] / max(total[0], TINY), total[3] / max(total[0], TINY)
@@ -68,7 +69,8 @@ class Line:
         t = np.sqrt(V / noise) if noise > 1e-24 * V else np.where(V > 0, 1e300, 0)
         pvalue = 2 * special.stdtr(folds - 1.0, -t)
         found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
-        return Estimate.of_folds(V, without, w, found, pvalue)
+        one = Estimate.of_folds(V, without, w, found, pvalue)
+        return replace(one, V=np.full(1, np.nan)) if silent else one
 
     def sources(self, n: float, columns: Sequence[Column]) -> list[Source]:
         """Return the line at one standard deviation below and above the mean."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -184,30 +185,41 @@ class Sums:
         ]
 
 
-def fold_totals(rows: Rows, centre: float | None = None) -> np.ndarray:
-    """Return the sums (6, G) of w, wr, (wr)^2, w^2, w^2 r and wr^2 over all rows."""
-    centre = rows.centre if centre is None else centre
-    square = np.bincount(rows.fold, rows.w * (rows.s - centre) ** 2, FOLDS)
-    parts = rows.parts(centre, weighted=True)
-    return np.append(summed(rows.fold, parts, FOLDS), square[None], axis=0)
+class Total:
+    """Sums over folds of w, wr, (wr)^2, w^2, w^2 r and wr^2, from which Var(s) follows."""
 
+    def __init__(self) -> None:
+        self.sums, self.centre = np.zeros((6, FOLDS)), np.nan  # until there are rows
 
-def moved_totals(sums: np.ndarray, move: float) -> np.ndarray:
-    """Return the totals for scores shifted by `move`."""
-    square = sums[5] + 2 * move * sums[1] + move**2 * sums[0]
-    return np.append(recentred(sums[:5], -move), square[None], axis=0)
+    def add(self, rows: Rows) -> Self:
+        """Add rows."""
+        self.centre = rows.centre if np.isnan(self.centre) else self.centre
+        parts = rows.parts(self.centre, weighted=True)
+        square = rows.w * (rows.s - self.centre) ** 2
+        self.sums += summed(rows.fold, np.append(parts, square[None], axis=0), FOLDS)
+        return self
 
+    def merge(self, other: Total) -> None:
+        """Add the sums of others."""
+        self.centre = other.centre if np.isnan(self.centre) else self.centre
+        self.sums = self.sums + other.centred(self.centre)
 
-def total_variance(sums: np.ndarray, population: bool, units: bool) -> Estimate:
-    """Return Var(s) = E s^2 - (E s)^2 from the totals of folds, the square over pairs of rows."""
-    sums = moved_totals(sums, -sums[1].sum() / max(sums[0].sum(), TINY))
-    each = np.array([*moments(sums[:5], units), sums[5]])
+    def centred(self, centre: float) -> np.ndarray:
+        """Return the sums for scores minus another centre."""
+        move = centre - self.centre if self.sums[0].any() else 0.0
+        square = self.sums[5] - 2 * move * self.sums[1] + move**2 * self.sums[0]
+        return np.append(recentred(self.sums[:5], move), square[None], axis=0)
 
-    def variance(sums: np.ndarray) -> np.ndarray:
-        W, S, SS, WW, wrr = np.maximum(sums, [[TINY], [-np.inf], [0], [0], [0]])
-        square = (S / W) ** 2 if population else (S * S - SS) / np.maximum(W * W - WW, TINY)
-        return np.maximum(wrr / W - square, 0)
+    def variance(self, population: bool, units: bool) -> Estimate:
+        """Return Var(s) = E s^2 - (E s)^2, the square over pairs of rows."""
+        sums = self.centred(self.centre + self.sums[1].sum() / max(self.sums[0].sum(), TINY))
+        each = np.array([*moments(sums[:5], units), sums[5]])
 
-    total = each.sum(axis=1)[:, None]
-    V, without = variance(total), variance(total - each)[:, None]
-    return Estimate.of_folds(V, without, each[0], np.zeros((3, 1)), np.zeros(1))
+        def variance(sums: np.ndarray) -> np.ndarray:
+            W, S, SS, WW, wrr = np.maximum(sums, [[TINY], [-np.inf], [0], [0], [0]])
+            square = (S / W) ** 2 if population else (S * S - SS) / np.maximum(W * W - WW, TINY)
+            return np.maximum(wrr / W - square, 0)
+
+        total = each.sum(axis=1)[:, None]
+        V, without = variance(total), variance(total - each)[:, None]
+        return Estimate.of_folds(V, without, each[0], np.zeros((3, 1)), np.zeros(1))
