@@ -158,7 +158,7 @@ confidence_level
         if self._shared is not None and names != self._shared.names:
             raise ValueError(f"X has the features {names}, expected {self._shared.names}")
         if self.features is None and table.plain and self.missing != "raise":
-            values = block(table, rows, slice(0, table.width))
+            values = block(table, rows, 0, table.width)
             columns = [Column(f) for f in values(slice(0, rows.n))]
         else:
             columns = [read(f, table, rows, self._how) for f in found]

@@ -110,14 +110,14 @@ class Axes:
 
     def grown(self, j: int, values: np.ndarray) -> Self:
         """Return bins in which new levels of a column have slots of their own, if there is room."""
-        levels = np.union1d(self.levels(j), values)
+        old, Q, nested = self.levels(j), self.slots, self.kind == "nested"
         if self.kind == "levels":
-            return replace(self, start=levels[None])
+            return replace(self, start=np.union1d(old, values)[None])
         start, exact, tables = self.start.copy(), self.exact.copy(), [*self.tables]
-        exact[j] = len(levels) <= self.slots
-        if exact[j]:
-            start[j] = spaced(levels, self.slots, self.kind == "nested")
-            tables[j : j + 1] = [_table(start[j], True) for _ in tables[j : j + 1]]
+        exact[j] = len(old) + len(values) <= Q
+        start[j] = spaced(np.union1d(old, values[: Q - len(old)]), Q, nested)
+        if tables:
+            tables[j] = _table(start[j], exact[j])
         return replace(self, start=start, exact=exact, tables=tuple(tables))
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:

@@ -37,7 +37,7 @@ class Rows:
     G: int = FOLDS
     key: np.ndarray | None = None
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
         return len(self.s)

@@ -34,8 +34,8 @@ class How(NamedTuple):
 
 AS_USUAL = How()
 Found = tuple[Estimate, list[Source]]
-Values = Callable[[slice | np.ndarray], np.ndarray]
-"""Return the values (d, m) of columns in some of the rows that count."""
+Values = Callable[..., np.ndarray]
+"""Return the values (d, m) of columns, or of the first `most`, in some of the rows that count."""
 
 
 class Tally:
@@ -138,7 +138,7 @@ def _sample(values: Values, n: int, m: int) -> slice | np.ndarray:
         key = np.full(n, 0x2545F4914F6CDD1D, np.uint64)  # rows of zeros must not have the key 0
         for a in range(0, n, _ROWS):
             here = slice(a, min(a + _ROWS, n))
-            for f in values(here)[:most]:
+            for f in values(here, most):
                 key[here] ^= (f + 0.0).view(np.uint64)  # -0.0 is 0.0
                 key[here] *= np.uint64(0x9E3779B97F4A7C15)
                 key[here] ^= key[here] >> np.uint64(29)
@@ -150,7 +150,7 @@ def _sample(values: Values, n: int, m: int) -> slice | np.ndarray:
     return slice(0, n)
 
 
-def in_order(places: Sequence[Sequence[int]], parts: Sequence[Found]) -> Found:
+def in_order(places: Sequence[Any], parts: Sequence[Found]) -> Found:
     """Return several estimates as one, in the order of their places."""
     order = np.argsort(np.concatenate(places))
     sources = [source for _, some in parts for source in some]
@@ -192,7 +192,7 @@ def scan(
         if plain:
             columns, values = (
                 [NUMBERS] * len(some),
-                block(table, rows, slice(some[0], some[-1] + 1)),
+                block(table, rows, some[0], len(some)),
             )
         else:
             columns = [read(features[i], table, rows, how) for i in some]
@@ -207,15 +207,20 @@ def scan(
 NUMBERS = Column(np.empty(0))
 
 
-def block(table: Table, rows: Rows, columns: slice) -> Values:
-    """Return how to read columns of a plain table."""
+def block(table: Table, rows: Rows, first: int, d: int) -> Values:
+    """Return how to read d columns of a plain table."""
     kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
-    return lambda here: table.block(columns, here if kept is None else kept[here])
+
+    def values(here: slice | np.ndarray, most: int | None = None) -> np.ndarray:
+        some = slice(first, first + (d if most is None else min(most, d)))
+        return table.block(some, here if kept is None else kept[here])
+
+    return values
 
 
 def stacked(columns: Sequence[Column]) -> Values:
     """Return how to read columns."""
-    return lambda here: np.array([c.values[here] for c in columns])
+    return lambda here, most=None: np.array([c.values[here] for c in columns[:most]])
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
@@ -227,7 +232,7 @@ def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
 
 
 def _few(table: Table, rows: Rows, how: How) -> np.ndarray:
-    """Return which columns of a sparse table have few stored values, each of which may be a level."""
+    """Return which columns of a sparse table have so few values that each is a level."""
     data = table.readable
     few = np.diff(data.indptr) < 1.5 * 2 ** scales(rows.n)[0]
     values = data.data.astype(float)

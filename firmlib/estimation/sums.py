@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -98,8 +98,8 @@ class Sums:
 
     def add(self, F: np.ndarray, rows: Rows) -> None:
         """Add rows with values (d, n); `drop` is for one column. New levels get their own slots."""
-        if self.drop:
-            known = ~np.isnan(F[0])
+        known = ~np.isnan(F[0]) if self.drop else np.True_
+        if not known.all():
             self.dropped += rows.w[~known].sum()
             F, rows = F[:, known], rows.taken(known)
         if not rows.n:
@@ -108,7 +108,7 @@ class Sums:
         each = rows.parts(self.centre, weighted=len(self.sums) == 5)
         self.sums = self.sums if len(each) == 3 else five(self.sums)
         slots = self.axes.find(F)
-        for j in np.flatnonzero(self.axes.exact):
+        for j in np.flatnonzero(self.axes.exact).tolist():
             new = F[j][np.append(self.axes.start[j], np.nan).take(slots[j]) != F[j]]
             if not np.isnan(new).all():
                 self._grow(j, np.unique(new[~np.isnan(new)]))
@@ -132,8 +132,8 @@ class Sums:
 
     def _place(self, j: int, start: np.ndarray, column: np.ndarray) -> None:
         """Add the sums of a column in slots with these starts."""
-        at = np.append(self.axes.find(start[None], j)[0], -1)
-        np.add.at(self.sums[:, :, j], (slice(None), slice(None), at), column)
+        at: Any = (..., np.append(self.axes.find(start[None], j)[0], -1))
+        np.add.at(self.sums[:, :, j], at, column)
 
     def merge(self, other: Sums, codes: np.ndarray) -> None:
         """Add the sums of others, in which code k stands for the label with codes[k] here."""
