@@ -98,7 +98,7 @@ class Sums:
 
     def add(self, F: np.ndarray, rows: Rows) -> None:
         """Add rows with values (d, n); `drop` is for one column. New levels get their own slots."""
-        known = ~np.isnan(F[0]) if self.drop else np.True_
+        known = ~np.isnan(F[0]) if self.drop else np.ones(1, bool)
         if not known.all():
             self.dropped += rows.w[~known].sum()
             F, rows = F[:, known], rows.taken(known)
