@@ -115,6 +115,7 @@ confidence_level
         self._tally: Tally | None = None
         self._total = Total()
         self._n, self._has_groups = 0, False
+        self._start = 0  # position of the first row
         self._response: Response | None = None
 
     def partial_fit(
@@ -143,7 +144,7 @@ confidence_level
             sample_weight,
             groups,
             population=self.rows == "population",
-            start=self._n,
+            start=self._start + self._n,
         )
         if self._n and rows.n and (rows.key is not None) != self._has_groups:
             raise ValueError("groups must be given for all chunks or for none")
