@@ -16,7 +16,7 @@ from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
-_CELLS = 2**19  # sums that are held at a time
+_CELLS = 2**20  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
 _ROWS = 2**16  # that are summed together
 _FEW = 2**14  # up to this many rows, all of them determine the slots

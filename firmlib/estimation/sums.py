@@ -113,11 +113,11 @@ class Sums:
             if not np.isnan(new).all():
                 self._grow(j, np.unique(new[~np.isnan(new)]))
                 slots[j] = self.axes.find(F[j : j + 1], j)[0]
-        size = self.sums.shape[-1]
+        size, fold = self.sums.shape[-1], rows.fold.astype(np.int32)
         step = max(1, min(_VALUES // rows.n, _CELLS // (FOLDS * size)))
         for j in range(0, len(F), step):
             slot, part = slots[j : j + step], self.sums[:, :, j : j + step]
-            cell = slot + (rows.fold * (len(slot) * size)).astype(np.int32)
+            cell = slot + fold * np.int32(len(slot) * size)
             cell += np.arange(0, len(slot) * size, size, dtype=np.int32)[:, None]
             part += summed(cell, each, part[0].size).reshape(part.shape)
 
@@ -194,9 +194,11 @@ class Total:
     def add(self, rows: Rows) -> Self:
         """Add rows."""
         self.centre = rows.centre if np.isnan(self.centre) else self.centre
-        parts = rows.parts(self.centre, weighted=True)
-        square = rows.w * (rows.s - self.centre) ** 2
-        self.sums += summed(rows.fold, np.append(parts, square[None], axis=0), FOLDS)
+        sums = summed(rows.fold, rows.parts(self.centre), FOLDS)
+        square = sums[2]
+        if len(sums) == 5:
+            square = np.bincount(rows.fold, rows.w * (rows.s - self.centre) ** 2, FOLDS)
+        self.sums += np.append(five(sums), square[None], axis=0)
         return self
 
     def merge(self, other: Total) -> None:
