@@ -53,7 +53,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/sums.py", "wrr / W - square", "wrr / W"),
         ("estimation/sums.py", "sums[5] - 2 * move", "sums[5] - move"),
         ("estimation/sums.py", "np.sign(S @ (rank", "np.sign(-S @ (rank"),
-        ("estimation/sums.py", "rows.taken(known)", "rows.taken(slice(0, known.sum()))"),
+        ("estimation/scan.py", "part.taken(known)", "part.taken(slice(0, known.sum()))"),
         ("estimation/scan.py", "rows = np.flatnonzero(key <",
          "rows = np.arange(m) + 0 * np.sum(key <"),
         ("estimation/sums.py", "rows.fold.astype(", "rows.fold[::-1].astype("),
