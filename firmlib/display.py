@@ -2,22 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, draw_points
 from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
-# isort: split
-# After firmlib._drawing, which says how to get matplotlib.
-import matplotlib.pyplot as plt
+try:
+    import matplotlib.pyplot as plt
+except ImportError as error:
+    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
+from matplotlib import dates
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from mpl_toolkits.axes_grid1 import make_axes_locatable
@@ -27,13 +28,17 @@ __all__ = [
     "FirmDisplay", "curve_legend", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
+# The colours of Okabe and Ito, which colour-blind readers can tell apart.
+BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
 _DIRECTIONS = {
     1: ("score rises with the feature", BLUE),
     -1: ("score falls with it", ORANGE),
     0: ("no direction, such as a category", GREY),
 }
-_SCORES = {"decision_function": "decision value", "predict": "prediction"}
-_SCORES |= {"predict_proba": "probability", "callable": "score", "values": "score"}
+_SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
+_PLAIN: Any = {"fontsize": "small", "frameon": False}  # a legend
+_POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are pooled
 
 
 def _wrapped(name: object, letters: int = 40) -> str:
@@ -43,10 +48,10 @@ def _wrapped(name: object, letters: int = 40) -> str:
 
 def _size(labels: Sequence[str]) -> tuple[float, float]:
     """Return the approximate width and height in inches of labels below each other."""
-    lines = [label.split("\n") for label in labels]
-    letters = max(len(line) for each in lines for line in each)
-    height = 0.25 * len(labels) * max(0.75 * max(map(len, lines)), 1)
-    return 0.56 * plt.rcParams["font.size"] / 72 * letters, height
+    letters = max(len(line) for label in labels for line in label.split("\n"))
+    lines = max(label.count("\n") + 1 for label in labels)
+    width = 0.56 * plt.rcParams["font.size"] / 72 * letters
+    return width, 0.25 * len(labels) * max(0.75 * lines, 1)
 
 
 def _panels(
@@ -63,22 +68,19 @@ def _panels(
     return axes.flat[:number]
 
 
-def _legend(figure: Any, loc: str, ncols: int, ax: Axes | None = None, **place: Any) -> None:
-    """Explain what is drawn in a figure or in one of its axes, each mark once."""
+def _legend(figure: Any, loc: str, ncols: int) -> None:
+    """Explain what is drawn in a figure, each mark once."""
     marks: dict[str, Any] = {}
-    for one in [ax] if ax else figure.axes:
-        found = zip(*one.get_legend_handles_labels(), strict=True)
-        found = sorted(found, key=lambda mark: isinstance(mark[0], LineCollection))  # errors last
-        marks |= {text: mark for mark, text in found}
-    style: Any = {"fontsize": "small", "frameon": False, "loc": loc, "ncols": ncols}
-    (ax or figure).legend([*marks.values()], [*marks], **style, **place)
+    for ax in figure.axes:
+        handles, texts = ax.get_legend_handles_labels()
+        marks |= dict(zip(texts, handles, strict=True))
+    figure.legend([*marks.values()], [*marks], loc=loc, ncols=ncols, **_PLAIN)
 
 
 def _score_name(result: FirmResult) -> str:
     """Return the name of the score, such as "probability of class 1"."""
-    name = _SCORES.get(result.response, result.response)
-    kind = "" if result.response == "predict" else "class "
-    return name if result.target is None else _wrapped(f"{name} of {kind}{result.target}")
+    name = _SCORES.get(result.response, "score")
+    return name if result.target is None else _wrapped(f"{name} of class {result.target}")
 
 
 def _label_importances(result: FirmResult, drawn: int) -> str:
@@ -128,20 +130,11 @@ class FirmDisplay:
         _draw_bars(ax, result, names, labels)
         ax.set_xlabel(_label_importances(result, len(names)))
         if ranks:
-            table = result.ranks(result.confidence_level).loc[names]
-            rank, best, worst = table[["rank", "best", "worst"]].to_numpy().T
-            beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
-            style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
-            style["label"] = "rank, and the ranks the data allow"
-            beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
-            beside.tick_params(axis="y", labelleft=False, length=0)
-            beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
-            beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
-            beside.set_xlabel("rank")
+            _draw_ranks(ax, result.ranks(result.confidence_level).loc[names])
         if own:
             _legend(ax.figure, "outside upper left", 2)
         else:
-            _legend(ax.figure, "lower right", 1, ax, bbox_to_anchor=(1, 1))
+            ax.legend(loc="lower right", bbox_to_anchor=(1, 1), **_PLAIN)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -157,14 +150,29 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]
     for i in np.flatnonzero(np.isnan(Q)):
         ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
     if (some := high > low).any():
+        text = f"{100 * result.confidence_level:g} % confidence interval"
+        style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
+        ends = [(Q - low)[some], (high - Q)[some]]
+        bars = ax.errorbar(Q[some], y[some], xerr=ends, label=text, **style)
         # An edge in the colour of the background makes lines visible on bars and beside them.
-        edge = [withStroke(linewidth=2.6, foreground=ax.get_facecolor())]
-        line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
-        line["label"] = f"{100 * result.confidence_level:g} % confidence interval"
-        ax.hlines(y[some], low[some], high[some], **line)
+        edge = withStroke(linewidth=2.6, foreground=ax.get_facecolor())
+        bars.lines[2][0].set_path_effects([edge])
     ax.set_yticks(y, labels)
     ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
+
+
+def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> None:
+    """Draw brackets from the best to the worst rank beside the bars of features."""
+    rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
+    beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
+    style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
+    style["label"] = "rank, and the ranks the data allow"
+    beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
+    beside.tick_params(axis="y", labelleft=False, length=0)
+    beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
+    beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
+    beside.set_xlabel("rank")
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
@@ -181,12 +189,12 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     labels = [_wrapped(name, 26) for name in names]
     width, height = _size(labels)
     axes = _panels(len(results), columns, 2.0, 0.8 + height, width)
-    figure, (first, *_) = plt.gcf(), results.values()
-    largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
     for ax, (title, result) in zip(axes, results.items(), strict=True):
         _draw_bars(ax, result, names, labels)
         ax.set_title(_wrapped(title, 22), fontsize="medium")
-        ax.set_xlim(0, 1.05 * largest)
+    largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
+    plt.setp(axes, xlim=(0, 1.05 * largest))
+    figure, (first, *_) = plt.gcf(), results.values()
     figure.supxlabel(_label_importances(replace(first, target=None), len(names)), size="medium")
     _legend(figure, "outside upper left", 2)
     return figure
@@ -234,7 +242,7 @@ class ConditionalScoreDisplay:
         band: Any = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
         ax.axhspan(mean - Q, mean + Q, **band, label="mean ± importance $Q_f$")
         ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
-        q = draw_points(ax, curve)
+        q = _draw_points(ax, curve)
         if missing.any():  # right of the axes, with its share above
             style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "label": "missing values"}
             style |= {"transform": ax.get_yaxis_transform(), "clip_on": False}
@@ -250,6 +258,68 @@ class ConditionalScoreDisplay:
             curve_legend(ax.figure)
         self.ax_, self.figure_, self.q_ = ax, ax.figure, np.append(q, curve.q[missing])
         return self
+
+
+def _draw_points(ax: Axes, curve: ConditionalScore) -> np.ndarray:
+    """Draw q_f of levels as points, of numbers as a line, above the share of rows; return q_f."""
+    (x, q, error, p), levels = _points(curve)
+    red: Any = {"color": RED, "linewidth": 1, "label": "expected score ± 2 standard errors"}
+    grey: Any = {"transform": ax.get_xaxis_transform(), "color": GREY, "alpha": 0.6, "linewidth": 0}
+    grey["label"] = "share of rows"
+    width = np.gradient(x) if len(x) > 1 else np.ones(len(x))
+    if levels or len(x) < _POINTS / 2:
+        ax.errorbar(x, q, 2 * error, fmt="o" if levels else "o-", markersize=3.5, **red)
+        # bars of close values overlap, but each is visible
+        wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x) if len(x) else 0)
+        ax.bar(x, 0.15 * p / p.max(initial=0), wide, **grey)
+    else:
+        ax.plot(x, q, **red)
+        ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
+        ax.fill_between(x, 0.15 * (p / width) / (p / width).max(), step="mid", **grey)
+    if levels:
+        step = -(-len(levels) // _LEVELS)
+        ax.set_xticks(x[::step], levels[::step])
+        if len("  ".join(levels)) > 20:
+            ax.tick_params("x", rotation=90, labelsize="small")
+    if curve.kind == "date":
+        ticks = dates.AutoDateLocator(minticks=2, maxticks=5)
+        ax.xaxis.set(major_locator=ticks, major_formatter=dates.ConciseDateFormatter(ticks))
+    return q
+
+
+def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
+    """Return x, q, error and share p of the points to draw, and the names of levels.
+
+    Nominal levels are sorted by q, unless they are numbers. Long names lose what all begin with.
+    """
+    frame: Any = curve.to_frame()[~pd.isna(curve.t)].infer_objects()
+    group, names = np.arange(len(frame)), frame["t"] if curve.kind == "ordered" else []
+    if curve.kind == "nominal":
+        rare = frame["p"].rank(method="first", ascending=False) >= _LEVELS
+        frame["rare"] = rare & (len(frame) > _LEVELS)
+        numbers = pd.api.types.is_numeric_dtype(frame["t"])
+        frame = frame.sort_values(["rare", "t" if numbers else "q"], kind="stable")
+        names = frame["t"][~frame["rare"]]
+        group = np.minimum(group, len(names))
+    elif len(frame) > _POINTS and curve.kind != "ordered":  # pooled bins are finer in the tails
+        place = np.arcsin(np.sqrt(frame["p"].cumsum() - frame["p"] / 2)) * 2 / np.pi
+        group = np.unique((_POINTS * place).astype(int), return_inverse=True)[1]
+    x, q, error, p = (frame[name].to_numpy() for name in ("t", "q", "standard_error", "p"))
+    if len(names):
+        x = group
+    elif curve.kind == "date":
+        x = dates.date2num(x)
+    elif curve.kind == "duration":
+        x = x / np.timedelta64(1, "h")
+    share = np.bincount(group, p)
+    x, q = (np.bincount(group, p * each.astype(float)) / share for each in (x, q))
+    error = np.sqrt(np.bincount(group, (p * error) ** 2)) / share
+    levels = [str(name) for name in names]
+    start = len(commonprefix(levels)) if len(levels) > 1 else 0  # noqa: RUF071 (no paths)
+    short = [s if len(s) <= 16 else f"{'…' * (start > 0)}{s[start:]}"[:16] for s in levels]
+    if 0 < len(levels) < len(frame):
+        short.append(f"{len(frame) - len(levels)} rarer")
+    return [x, q, error, share], [s.replace("$", r"\$") for s in short]
 
 
 def curve_legend(figure: Any) -> None:
