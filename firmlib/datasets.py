@@ -62,13 +62,11 @@ def boolean_table(
         text = re.sub(spellings, sign, text)
     try:
         true = _truth(ast.parse(text, mode="eval").body, variables)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"formula={formula!r} is not a Boolean formula: {error}") from error
-    except KeyError as error:
+    except (SyntaxError, RecursionError, MemoryError, KeyError) as error:
         raise ValueError(
-            f"formula={formula!r} uses {error.args[0]}, expected only {', '.join(variables)}, "
-            "0, 1, ~, &, ^, | and parentheses"
-        ) from None
+            f"formula={formula!r} must be a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, "
+            f"^, | and parentheses, got {error}"
+        ) from error
     return X, np.where(np.broadcast_to(true, len(X)), 1, -1)
 
 
@@ -83,7 +81,7 @@ def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
             return ~_truth(operand, variables)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_truth(left, variables), _truth(right, variables))
-    raise KeyError(repr(ast.unparse(node)))
+    raise KeyError(ast.unparse(node))
 
 
 def two_gaussians(
@@ -127,11 +125,9 @@ def gattaca(
     Parameters
     ----------
     n, length : int
-        Number of sequences, half of them in each class, -1 and +1, and their number of letters,
-        which the paper does not give. A, C, G, T are 0 to 3.
+        Number of sequences, half of them in each class, -1 and +1, and of their letters, 0 to 3.
     motif, center, sd : str, float, float
-        The motif of the positive class. Its first position, from 0, is the rounded value of a
-        normal variable with this mean and standard deviation.
+        The motif of the positive class, and the normal distribution of its first position, from 0.
     mutations : int
         Number of letters of each planted motif that are replaced, at random places.
     unseen : bool

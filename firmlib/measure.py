@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -191,16 +190,14 @@ def check_options(
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
     """Return the names of the given columns."""
-    some = [given] if is_place(given) else given
-    if not isinstance(some, Sequence | np.ndarray) or any(map(callable, some)):
-        raise ValueError(
-            f"given={given!r} must be names or positions of columns of X; to use a function of "
-            "columns, add it to X as a column"
-        )
-    names = [table.names[table.place(j)] for j in some]
+    some = [] if callable(given) else [given] if is_place(given) else given
+    names = tuple(table.names[table.place(j)] for j in some)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"given={given!r} must name one or more columns of X, each only once")
-    return tuple(names)
+        raise ValueError(
+            f"given={given!r} must be names or positions of columns of X, each only once; to use a "
+            "function of columns, add it to X as a column"
+        )
+    return names
 
 
 def conditional_expected_score(
@@ -222,7 +219,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(UserDict[Any, FirmResult]):
+class FirmByClass(dict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it.
 
     >>> import firmlib
@@ -239,7 +236,8 @@ class FirmByClass(UserDict[Any, FirmResult]):
         [first, *_] = self.values()
         each = {k: result.importances for k, result in self.items()}
         frame = pd.DataFrame(each, pd.Index(first, name="feature"))
-        return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
+        largest = frame.max(axis=1).sort_values(ascending=False, kind="stable")
+        return frame.loc[largest.index]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per class and feature, with the class in the first column."""

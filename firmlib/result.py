@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -132,12 +132,13 @@ class FirmResult:
         return name in self._index
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self._frame().iloc[self._place(name)]
+        return self._frame().iloc[self._places([name])[0]]
 
-    def _place(self, name: Any) -> int:
-        if name not in self:
-            raise KeyError(f"feature {name!r} is unknown; expected one of {self.feature_names[:8]}")
-        return self._index.get_loc(name)  # type: ignore[return-value]
+    def _places(self, names: Sequence[str]) -> np.ndarray:
+        unknown = [name for name in names if name not in self]
+        if unknown:
+            raise KeyError(f"features {unknown} are unknown; expected {self.feature_names[:8]}")
+        return self._index.get_indexer(names)
 
     @cached_property
     def _index(self) -> pd.Index:
@@ -226,14 +227,13 @@ class FirmResult:
         """Return Q_a - Q_b with error, interval and test, by default for all pairs of features."""
         if (a is None) != (b is None):
             raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
-        i, j = self._pairs() if a is None else ([self._place(a)], [self._place(b)])
+        if a is None or b is None:
+            check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
+            i, j = (self._order[k] for k in np.triu_indices(len(self), 1))
+        else:
+            i, j = self._places([a]), self._places([b])
         index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
         return _differences(self, i, self, j, confidence_level).set_axis(index)
-
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
-        i, j = np.triu_indices(len(self), 1)
-        return self._order[i], self._order[j]
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.
@@ -250,14 +250,12 @@ class FirmResult:
         x1          2     2      3
         x0          3     2      3
         """
-        m, (i, j) = len(self), self._pairs()
-        found = _differences(self, i, self, j, confidence_level)
-        clear = holm(found["pvalue"].to_numpy()) <= 1 - confidence_level
-        told = clear & (found["difference"] > 0)
-        best, worst = 1 + np.bincount(j[told], minlength=m), m - np.bincount(i[told], minlength=m)
-        ranks = pd.DataFrame({"best": best, "worst": worst}, self._index).iloc[self._order]
-        ranks.insert(0, "rank", np.arange(1, m + 1))
-        return ranks
+        pairs = self.compare(confidence_level=confidence_level).reset_index()
+        clear = holm(pairs["pvalue"].to_numpy()) <= 1 - confidence_level
+        told, order = pairs[clear & (pairs["difference"] > 0)], self._index[self._order]
+        worse, better = (told[end].value_counts().reindex(order, fill_value=0) for end in "ba")
+        columns = {"best": 1 + worse, "worst": len(self) - better}
+        return pd.DataFrame({"rank": np.arange(1, len(self) + 1), **columns}, order)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> FirmDisplay:
         """Draw the importances as bars, with the options of `FirmDisplay.plot`."""
@@ -326,19 +324,18 @@ def compare(
     >>> firmlib.compare(one, two)["difference"]["x1"].round(1)
     np.float64(-0.1)
     """
-    for name, each in (("result", result), ("other", other)):
-        if not isinstance(each, FirmResult):
-            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult")
-    if paired not in (True, False, "auto"):
-        raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
+    if not isinstance(result, FirmResult) or not isinstance(other, FirmResult):
+        found = f"{type(result).__name__} and {type(other).__name__}"
+        raise ValueError(f"result and other must each be a FirmResult, got {found}")
+    check_option("paired", paired, (True, False, "auto"))
     names = [name for name in result if name in other]
     if not names:
         raise ValueError(f"other has the features {other.feature_names}; result has none of them")
-    i, j = ([each._place(name) for name in names] for each in (result, other))
+    i, j = result._places(names), other._places(names)
     if paired == "auto":
         marks = [[r.sources[k].mark for k in at] for r, at in ((result, i), (other, j))]
         paired = result.n == other.n and np.allclose(*marks, rtol=1e-9, atol=0)
     elif paired and result.n != other.n:
         raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
-    found = _differences(result, i, other, j, confidence_level, bool(paired))
-    return found.set_axis(pd.Index(names, name="feature"))
+    table = _differences(result, i, other, j, confidence_level, bool(paired))
+    return table.set_axis(pd.Index(names, name="feature"))

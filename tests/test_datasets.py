@@ -43,10 +43,10 @@ def test_truth_table(formula, function):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"formula": "x4"}, r"formula='x4' uses x4, expected only x1, x2, x3"),
-        ({"formula": "x1 + x2"}, "uses 'x1 \\+ x2'"),
-        ({"formula": "__import__('os').system('true')"}, 'uses "__import__'),
-        ({"formula": "(" * 500 + "x1" + ")" * 500}, "is not a Boolean formula"),
+        ({"formula": "x4"}, r"formula='x4' must be .* of x1, x2, x3, 0, 1, .*, got 'x4'"),
+        ({"formula": "x1 + x2"}, "got 'x1 \\+ x2'"),
+        ({"formula": "__import__('os').system('true')"}, 'got "__import__'),
+        ({"formula": "(" * 500 + "x1" + ")" * 500}, "must be a Boolean formula"),
         ({"n_variables": 11}, "got 11"),
         ({"coding": "binary"}, "coding='binary' is unknown; expected one of"),
     ],

@@ -221,10 +221,10 @@ CASES += [
     *[
         (lambda given=given: firm(S, X, [2], given=given), message)
         for given, message in [
-            (np.sin, "^given=.* must be names or positions of columns of X; to use a function"),
+            (np.sin, "^given=.* must be names or positions of columns of X.*; to use a function"),
             (S, "^feature .* is not a column of X"),
-            ([], r"^given=\[\] must name one or more columns of X, each only once"),
-            (["x0", 0], "^given=.* must name one or more columns of X, each only once"),
+            ([], r"^given=\[\] must be names or positions of columns of X, each only once"),
+            (["x0", 0], "^given=.* must be names or positions of columns of X, each only once"),
         ]
     ],
     (lambda: firm(S, X, categorical=["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
