@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, draw_points
 from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
-try:
-    import matplotlib.pyplot as plt
-except ImportError as error:
-    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
-from matplotlib import dates
+# isort: split
+# After firmlib._drawing, which says how to get matplotlib.
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -28,9 +26,6 @@ __all__ = [
     "FirmDisplay", "curve_legend", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
-# The colours of Okabe and Ito, which colour-blind readers can tell apart.
-BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
 _DIRECTIONS = {
     1: ("score rises with the feature", BLUE),
     -1: ("score falls with it", ORANGE),
@@ -38,7 +33,6 @@ _DIRECTIONS = {
 }
 _SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
 _PLAIN: Any = {"fontsize": "small", "frameon": False}  # a legend
-_POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are pooled
 
 
 def _wrapped(name: object, letters: int = 40) -> str:
@@ -61,11 +55,11 @@ def _panels(
     columns = min(check_integer("columns", columns, 1), number)
     rows = -(-number // columns)
     size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * rows  # 4.4 for the legend
-    figure = plt.figure(figsize=size, layout="constrained")
-    axes: Any = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    for ax in axes.flat[number:]:
+    style: Any = {"sharey": True, "squeeze": False, "layout": "constrained", "figsize": size}
+    axes: Any = plt.subplots(rows, columns, **style)[1].flat
+    for ax in axes[number:]:
         ax.remove()
-    return axes.flat[:number]
+    return axes[:number]
 
 
 def _legend(figure: Any, loc: str, ncols: int) -> None:
@@ -192,10 +186,9 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     for ax, (title, result) in zip(axes, results.items(), strict=True):
         _draw_bars(ax, result, names, labels)
         ax.set_title(_wrapped(title, 22), fontsize="medium")
-    largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
-    plt.setp(axes, xlim=(0, 1.05 * largest))
-    figure, (first, *_) = plt.gcf(), results.values()
-    figure.supxlabel(_label_importances(replace(first, target=None), len(names)), size="medium")
+    plt.setp(axes, xlim=(0, max(ax.get_xlim()[1] for ax in axes)))
+    figure, label = plt.gcf(), _label_importances(replace(result, target=None), len(names))
+    figure.supxlabel(label, size="medium")
     _legend(figure, "outside upper left", 2)
     return figure
 
@@ -219,7 +212,7 @@ class ConditionalScoreDisplay:
     def from_result(cls, result: FirmResult, name: str) -> Self:
         """Display the curve of the feature `name` of a `result`."""
         check_option("name", name, result.curves)
-        return cls(result.curves[name], _wrapped(name), _score_name(result))
+        return cls(result.curves[name], _wrapped(name, 26), _score_name(result))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
@@ -242,7 +235,7 @@ class ConditionalScoreDisplay:
         band: Any = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
         ax.axhspan(mean - Q, mean + Q, **band, label="mean ± importance $Q_f$")
         ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
-        q = _draw_points(ax, curve)
+        q = draw_points(ax, curve)
         if missing.any():  # right of the axes, with its share above
             style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "label": "missing values"}
             style |= {"transform": ax.get_yaxis_transform(), "clip_on": False}
@@ -258,68 +251,6 @@ class ConditionalScoreDisplay:
             curve_legend(ax.figure)
         self.ax_, self.figure_, self.q_ = ax, ax.figure, np.append(q, curve.q[missing])
         return self
-
-
-def _draw_points(ax: Axes, curve: ConditionalScore) -> np.ndarray:
-    """Draw q_f of levels as points, of numbers as a line, above the share of rows; return q_f."""
-    (x, q, error, p), levels = _points(curve)
-    red: Any = {"color": RED, "linewidth": 1, "label": "expected score ± 2 standard errors"}
-    grey: Any = {"transform": ax.get_xaxis_transform(), "color": GREY, "alpha": 0.6, "linewidth": 0}
-    grey["label"] = "share of rows"
-    width = np.gradient(x) if len(x) > 1 else np.ones(len(x))
-    if levels or len(x) < _POINTS / 2:
-        ax.errorbar(x, q, 2 * error, fmt="o" if levels else "o-", markersize=3.5, **red)
-        # bars of close values overlap, but each is visible
-        wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x) if len(x) else 0)
-        ax.bar(x, 0.15 * p / p.max(initial=0), wide, **grey)
-    else:
-        ax.plot(x, q, **red)
-        ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
-        ax.fill_between(x, 0.15 * (p / width) / (p / width).max(), step="mid", **grey)
-    if levels:
-        step = -(-len(levels) // _LEVELS)
-        ax.set_xticks(x[::step], levels[::step])
-        if len("  ".join(levels)) > 20:
-            ax.tick_params("x", rotation=90, labelsize="small")
-    if curve.kind == "date":
-        ticks = dates.AutoDateLocator(minticks=2, maxticks=5)
-        ax.xaxis.set(major_locator=ticks, major_formatter=dates.ConciseDateFormatter(ticks))
-    return q
-
-
-def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
-    """Return x, q, error and share p of the points to draw, and the names of levels.
-
-    Nominal levels are sorted by q, unless they are numbers. Long names lose what all begin with.
-    """
-    frame: Any = curve.to_frame()[~pd.isna(curve.t)].infer_objects()
-    group, names = np.arange(len(frame)), frame["t"] if curve.kind == "ordered" else []
-    if curve.kind == "nominal":
-        rare = frame["p"].rank(method="first", ascending=False) >= _LEVELS
-        frame["rare"] = rare & (len(frame) > _LEVELS)
-        numbers = pd.api.types.is_numeric_dtype(frame["t"])
-        frame = frame.sort_values(["rare", "t" if numbers else "q"], kind="stable")
-        names = frame["t"][~frame["rare"]]
-        group = np.minimum(group, len(names))
-    elif len(frame) > _POINTS and curve.kind != "ordered":  # pooled bins are finer in the tails
-        place = np.arcsin(np.sqrt(frame["p"].cumsum() - frame["p"] / 2)) * 2 / np.pi
-        group = np.unique((_POINTS * place).astype(int), return_inverse=True)[1]
-    x, q, error, p = (frame[name].to_numpy() for name in ("t", "q", "standard_error", "p"))
-    if len(names):
-        x = group
-    elif curve.kind == "date":
-        x = dates.date2num(x)
-    elif curve.kind == "duration":
-        x = x / np.timedelta64(1, "h")
-    share = np.bincount(group, p)
-    x, q = (np.bincount(group, p * each.astype(float)) / share for each in (x, q))
-    error = np.sqrt(np.bincount(group, (p * error) ** 2)) / share
-    levels = [str(name) for name in names]
-    start = len(commonprefix(levels)) if len(levels) > 1 else 0  # noqa: RUF071 (no paths)
-    short = [s if len(s) <= 16 else f"{'…' * (start > 0)}{s[start:]}"[:16] for s in levels]
-    if 0 < len(levels) < len(frame):
-        short.append(f"{len(frame) - len(levels)} rarer")
-    return [x, q, error, share], [s.replace("$", r"\$") for s in short]
 
 
 def curve_legend(figure: Any) -> None:
@@ -339,15 +270,13 @@ def plot_curves(
     >>> len(firmlib.plot_curves(result).axes)
     2
     """
-    for name in features or ():
-        check_option("features", name, result.curves)
     names = [name for name in result.to_frame().index if name in result.curves]
     names = names[: check_integer("n", n, 1)] if features is None else list(features)
     if not names:
         raise ValueError("result has no curve to draw; groups of columns have none")
     axes, seen = _panels(len(names), columns, 2.1, 2.0), []
     for ax, name in zip(axes, names, strict=True):
-        seen += [*ConditionalScoreDisplay(result.curves[name], _wrapped(name, 26)).plot(ax).q_]
+        seen += [*ConditionalScoreDisplay.from_result(result, name).plot(ax).q_]
         ax.set_ylabel("")
     room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
     axes[0].set_ylim(min(seen) - 3 * room, max(seen) + room)

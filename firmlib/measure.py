@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -17,13 +17,7 @@ from firmlib.estimation.sums import Source, fold_totals, total_variance
 from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
-from firmlib.tables.checks import (
-    check_confidence_level,
-    check_integer,
-    check_option,
-    is_integer,
-    short,
-)
+from firmlib.tables.checks import check_confidence_level, check_integer, check_option, short
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
 
@@ -116,8 +110,8 @@ def firm(
     if is_source(X):
         from firmlib.streaming import StreamingFirm  # imports this module
 
-        if given is not None or isinstance(features, Pairs):
-            raise ValueError("given and Pairs need all rows in memory, but X comes in chunks")
+        if given is not None:
+            raise ValueError(f"given={given!r} needs all rows in memory, but X comes in chunks")
         stream = StreamingFirm(
             features,
             categorical=categorical,
@@ -184,8 +178,8 @@ def check_options(
     check_option("rows", rows, ("sample", "population"))
     check_option("missing", missing, ("level", "drop", "raise"))
     check_confidence_level(confidence_level)
-    if n_bins != "auto" and not (is_integer(n_bins) and n_bins >= 2):
-        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+    if n_bins != "auto":
+        check_integer("n_bins", n_bins, 2)
 
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
@@ -219,7 +213,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(dict[Any, FirmResult]):
+class FirmByClass(UserDict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it.
 
     >>> import firmlib

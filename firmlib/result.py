@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -132,13 +132,7 @@ class FirmResult:
         return name in self._index
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self._frame().iloc[self._places([name])[0]]
-
-    def _places(self, names: Sequence[str]) -> np.ndarray:
-        unknown = [name for name in names if name not in self]
-        if unknown:
-            raise KeyError(f"features {unknown} are unknown; expected {self.feature_names[:8]}")
-        return self._index.get_indexer(names)
+        return self.to_frame().loc[name]
 
     @cached_property
     def _index(self) -> pd.Index:
@@ -178,7 +172,8 @@ class FirmResult:
                 found[name] = ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
         return found
 
-    def _frame(self) -> pd.DataFrame:
+    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
+        """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
         columns = {
             "importance": self.importances,
             "standard_error": self.standard_error,
@@ -192,11 +187,7 @@ class FirmResult:
             "kind": np.array(self.kinds, dtype=object),
             "missing": self.missing,
         }
-        return pd.DataFrame(columns, self._index)
-
-    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
-        """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
-        table = self._frame().iloc[self._order]
+        table = pd.DataFrame(columns, self._index).iloc[self._order]
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def standardize(self) -> FirmResult:
@@ -231,7 +222,7 @@ class FirmResult:
             check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
             i, j = (self._order[k] for k in np.triu_indices(len(self), 1))
         else:
-            i, j = self._places([a]), self._places([b])
+            i, j = ([self._index.get_loc(name)] for name in (a, b))
         index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
         return _differences(self, i, self, j, confidence_level).set_axis(index)
 
@@ -275,7 +266,8 @@ class FirmResult:
         head += f"score: {self.response}" + f" of {self.target!r}" * (self.target is not None)
         head += f", given {', '.join(self.given)}" * bool(self.given)
         notes = [f"… and {len(self) - n} more: see to_frame()"] * (len(self) > n)
-        if len(heavy := self._index[self.heavy_tails][:5]):
+        if self.heavy_tails.any():
+            heavy = self._index[self.heavy_tails][:5]
             notes.append(f"heavy tails, so errors are uncertain: {', '.join(heavy)}")
         notes += self.notes
         if self.unexplained is not None:
@@ -328,14 +320,13 @@ def compare(
         found = f"{type(result).__name__} and {type(other).__name__}"
         raise ValueError(f"result and other must each be a FirmResult, got {found}")
     check_option("paired", paired, (True, False, "auto"))
-    names = [name for name in result if name in other]
-    if not names:
+    names = result._index.intersection(other._index, sort=False)
+    if names.empty:
         raise ValueError(f"other has the features {other.feature_names}; result has none of them")
-    i, j = result._places(names), other._places(names)
+    i, j = (each._index.get_indexer(names) for each in (result, other))
     if paired == "auto":
         marks = [[r.sources[k].mark for k in at] for r, at in ((result, i), (other, j))]
         paired = result.n == other.n and np.allclose(*marks, rtol=1e-9, atol=0)
     elif paired and result.n != other.n:
         raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
-    table = _differences(result, i, other, j, confidence_level, bool(paired))
-    return table.set_axis(pd.Index(names, name="feature"))
+    return _differences(result, i, other, j, confidence_level, bool(paired)).set_axis(names)

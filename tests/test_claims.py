@@ -65,6 +65,7 @@ def test_parts_and_figures_are_kept_as_they_are():
             "n": np.int64(12345),
             "by kind": pd.Series({"a": 2.0, 1: 0.12345}),
             "exact": sympy.sqrt(3),
+            "zero": sympy.Integer(0),
             "flag": np.bool_(True),
         },
     )
@@ -74,6 +75,7 @@ def test_parts_and_figures_are_kept_as_they_are():
         "n": 12345,
         "by kind": {"a": 2.0, "1": 0.123},
         "exact": "sqrt(3)",
+        "zero": 0,
         "flag": True,
     }
     shown = claim._repr_markdown_().splitlines()

@@ -70,7 +70,7 @@ CASES = [
         r"^the unfolded features of shape \(\d+, \d+\) would take \d+\.\d GiB",
     ),
     (lambda: binary.firm_binary(1, 2, 1.2), r"^p_a must lie in \[0, 1\], got 1.2"),
-    (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"q_a.*\(3,\).*\(2,\)"),
+    (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"broadcast .*\(3,\).*\(2,\)"),
     (lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]), "^values must hold only -1, 0"),
     (lambda: binary.firm_empirical([1, 2], (B + 1) / 2), "^X must hold only -1 and 1, got 0"),
     (lambda: binary.firm_conjunctions([1, 2, 3], [[0], [1], [2]]), "^X must hold only 0 and 2"),
@@ -237,7 +237,7 @@ CASES += [
     (lambda: firm(np.sum, da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
     (lambda: firm(S, X, n_bins=21), "^n_bins must be an integer from 2 to 20, got 21"),
     *[
-        (lambda n=n: firm(S, X, n_bins=n), f"^n_bins={n!r} must be 'auto' or an integer")
+        (lambda n=n: firm(S, X, n_bins=n), f"^n_bins must be an integer at least 2, got {n!r}")
         for n in (1, 2.5, True, "ten")
     ],
 ]
