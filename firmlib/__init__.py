@@ -9,7 +9,7 @@ array([0.25, 0.25])
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # as in _HOMES, for type checkers
+if TYPE_CHECKING:  # as in _NAMES, for type checkers
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
     from firmlib.display import (
         ConditionalScoreDisplay,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # as in _HOMES, for type checkers
 
 __version__ = "1.0.0"
 
-_HOMES = {
+_NAMES = {
     "display": "ConditionalScoreDisplay FirmDisplay plot_by_class plot_curves plot_interactions",
     "joint.additive": "Unexplained unexplained",
     "joint.search": "SearchResult search",
@@ -36,6 +36,7 @@ _HOMES = {
     "result": "ConditionalScore FirmResult compare",
     "streaming": "StreamingFirm",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = [
     "ConditionalScore", "ConditionalScoreDisplay", "FirmByClass", "FirmDisplay", "FirmResult",
     "SearchResult", "StreamingFirm", "Unexplained", "binary", "compare",
@@ -47,12 +48,11 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: few users need all of them."""
-    for home, names in _HOMES.items():
-        if name in names.split():
-            return getattr(import_module(f"firmlib.{home}"), name)
-    if name in __all__:
-        return import_module(f"firmlib.{name}")
-    raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
+    module = import_module(f"firmlib.{_HOMES.get(name, name)}")
+    globals()[name] = value = getattr(module, name) if name in _HOMES else module
+    return value
 
 
 def __dir__() -> list[str]:

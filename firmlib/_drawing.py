@@ -33,9 +33,9 @@ def draw_points(ax: Axes, curve: ConditionalScore) -> np.ndarray:
         wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x) if len(x) else 0)
         ax.bar(x, 0.15 * p / p.max(initial=0), wide, **grey)
     else:
-        ax.plot(x, q, **red)
         ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
         ax.fill_between(x, 0.15 * (p / width) / (p / width).max(), step="mid", **grey)
+        ax.plot(x, q, **red)
     if levels:
         step = -(-len(levels) // _LEVELS)
         ax.set_xticks(x[::step], levels[::step])

@@ -115,10 +115,7 @@ def firm_rbf(
     array([0.3375])
     """
     if not isinstance(expansion, KernelExpansion) or expansion.kernel != "rbf":
-        raise ValueError(
-            f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'; make one with "
-            "KernelExpansion.from_estimator(fitted SVM)"
-        )
+        raise ValueError(f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'")
     d = expansion.centers.shape[1]
     centred = expansion.centers - check_array("mean", mean, 1, (d,))
     cov = _covariance(cov, d)

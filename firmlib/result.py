@@ -132,7 +132,7 @@ class FirmResult:
         return name in self._index
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self.to_frame().loc[name]
+        return self._frame().loc[name]
 
     @cached_property
     def _index(self) -> pd.Index:
@@ -172,8 +172,7 @@ class FirmResult:
                 found[name] = ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
         return found
 
-    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
-        """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
+    def _frame(self) -> pd.DataFrame:
         columns = {
             "importance": self.importances,
             "standard_error": self.standard_error,
@@ -187,7 +186,11 @@ class FirmResult:
             "kind": np.array(self.kinds, dtype=object),
             "missing": self.missing,
         }
-        table = pd.DataFrame(columns, self._index).iloc[self._order]
+        return pd.DataFrame(columns, self._index)
+
+    def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
+        """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
+        table = self._frame().iloc[self._order]
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def standardize(self) -> FirmResult:
