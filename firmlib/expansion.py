@@ -12,7 +12,13 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures
 
 from firmlib.scores import as_score
-from firmlib.tables.checks import check_array, check_memory, check_number, check_option
+from firmlib.tables.checks import (
+    check_array,
+    check_integer,
+    check_memory,
+    check_number,
+    check_option,
+)
 
 __all__ = ["KernelExpansion", "gradient"]
 
@@ -65,7 +71,7 @@ class KernelExpansion:
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
         """Return the expansion of a fitted SVM or kernel ridge, or of a linear model."""
-        name, kernel = type(estimator).__name__, getattr(estimator, "kernel", None)
+        name, kernel = type(estimator).__name__, str(getattr(estimator, "kernel", None))
         dual = hasattr(estimator, "dual_coef_") and kernel in _KERNELS
         if not dual and not hasattr(estimator, "coef_"):
             raise ValueError(
@@ -141,8 +147,7 @@ class KernelExpansion:
         """
         if self.kernel == "rbf":
             raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
-        d, degree = self.centers.shape[1], int(self.degree)
-        check_option("degree", self.degree, [degree])  # others have no finite feature space
+        d, degree = self.centers.shape[1], check_integer("degree", self.degree, 1)
         check_number("coef0", self.coef0, 0)
         check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
         features = PolynomialFeatures(degree)

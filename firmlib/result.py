@@ -225,7 +225,7 @@ class FirmResult:
             check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
             i, j = (self._order[k] for k in np.triu_indices(len(self), 1))
         else:
-            i, j = ([self._index.get_loc(name)] for name in (a, b))
+            i, j = (np.array([self._index.get_loc(name)]) for name in (a, b))
         index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
         return _differences(self, i, self, j, confidence_level).set_axis(index)
 
@@ -246,7 +246,7 @@ class FirmResult:
         """
         pairs = self.compare(confidence_level=confidence_level).reset_index()
         clear = holm(pairs["pvalue"].to_numpy()) <= 1 - confidence_level
-        told, order = pairs[clear & (pairs["difference"] > 0)], self._index[self._order]
+        order, told = self._index[self._order], pairs.loc[clear & (pairs["difference"] > 0)]
         worse, better = (told[end].value_counts().reindex(order, fill_value=0) for end in "ba")
         columns = {"best": 1 + worse, "worst": len(self) - better}
         return pd.DataFrame({"rank": np.arange(1, len(self) + 1), **columns}, order)
@@ -322,7 +322,8 @@ def compare(
     if not isinstance(result, FirmResult) or not isinstance(other, FirmResult):
         found = f"{type(result).__name__} and {type(other).__name__}"
         raise ValueError(f"result and other must each be a FirmResult, got {found}")
-    check_option("paired", paired, (True, False, "auto"))
+    if paired not in (True, False, "auto"):
+        raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
     names = result._index.intersection(other._index, sort=False)
     if names.empty:
         raise ValueError(f"other has the features {other.feature_names}; result has none of them")

@@ -141,7 +141,7 @@ def test_confidence_level_is_checked(level):
         (lambda r: compare(r, S), "must each be a FirmResult, got FirmResult and nda"),
         (lambda r: compare(firm_by_class(Y, X), r), "must each be a FirmResult, got FirmByClass"),
         (lambda r: compare(r, firm(S, X, feature_names=list("pqrs"))), "^other has the features"),
-        (lambda r: compare(r, r, paired="yes"), "^paired='yes' is unknown; expected one of"),
+        (lambda r: compare(r, r, paired="yes"), "^paired='yes' must be True, False or 'auto'"),
         (lambda r: compare(r, firm(S[:99], X[:99]), paired=True), "paired=True needs the same"),
         (lambda r: r.compare("a"), "^a='a' and b=None must both be features"),
         (lambda r: firm(S, X, rows="population").ranks(), "rows='population' has no"),
