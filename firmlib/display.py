@@ -32,6 +32,7 @@ _DIRECTIONS = {
     0: ("no direction, such as a category", GREY),
 }
 _SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
+_SCORES["predict"] = "prediction"
 _PLAIN: Any = {"fontsize": "small", "frameon": False}  # a legend
 
 
@@ -74,7 +75,8 @@ def _legend(figure: Any, loc: str, ncols: int) -> None:
 def _score_name(result: FirmResult) -> str:
     """Return the name of the score, such as "probability of class 1"."""
     name = _SCORES.get(result.response, "score")
-    return name if result.target is None else _wrapped(f"{name} of class {result.target}")
+    kind = "" if result.response == "predict" else "class "  # a label, or an output
+    return name if result.target is None else _wrapped(f"{name} of {kind}{result.target}")
 
 
 def _label_importances(result: FirmResult, drawn: int) -> str:
