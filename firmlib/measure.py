@@ -95,6 +95,7 @@ def firm(
     The model uses only x0; x1 is a noisy copy of x0, and x2 is independent of it.
 
     >>> import firmlib
+    >>> import numpy as np
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(2000, 3))
     >>> X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
@@ -264,6 +265,7 @@ def firm_by_class(
     are as for `firm`, except for `target`.
 
     >>> import firmlib
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
                0    1
