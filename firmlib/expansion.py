@@ -22,8 +22,6 @@ from firmlib.tables.checks import (
 
 __all__ = ["KernelExpansion", "gradient"]
 
-_KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
-
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
@@ -71,28 +69,27 @@ class KernelExpansion:
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
         """Return the expansion of a fitted SVM or kernel ridge, or of a linear model."""
-        name, kernel = type(estimator).__name__, str(getattr(estimator, "kernel", None))
-        dual = hasattr(estimator, "dual_coef_") and kernel in _KERNELS
-        if not dual and not hasattr(estimator, "coef_"):
+        name, known = type(estimator).__name__, ("dual_coef_", "coef_")
+        attribute = next((each for each in known if hasattr(estimator, each)), None)
+        if attribute is None:
             raise ValueError(
-                f"estimator={name}(kernel={kernel!r}) is neither a fitted linear model nor an SVM "
-                f"or kernel ridge with one of the kernels {sorted(_KERNELS)}"
+                f"estimator={name} is not a fitted SVM, kernel ridge or linear model: it has none "
+                f"of {known}"
             )
-        attribute = "dual_coef_" if dual else "coef_"
         coef = _dense(getattr(estimator, attribute))
-        if coef.ndim == 2 and min(coef.shape) > 1:
+        if coef.size > max(coef.shape):
             raise ValueError(
                 f"estimator={name} has several outputs, {attribute} of shape {coef.shape}; "
                 "expected one (two classes or a single regression target)"
             )
-        if not dual:
+        if attribute == "coef_":
             return cls._linear(estimator, coef.ravel())
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
         return cls(
             dual_coef=coef.ravel(),
             centers=_dense(centers),
-            kernel=_KERNELS[kernel],
+            kernel="poly" if estimator.kernel == "polynomial" else estimator.kernel,
             scale=1 / centers.shape[1] if scale is None else scale,
             coef0=estimator.coef0,
             degree=estimator.degree,

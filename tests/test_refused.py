@@ -54,7 +54,7 @@ CASES = [
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
     (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
-        r"^estimator=RandomForestClassifier\(kernel='None'\) is neither a fitted linear model",
+        "^estimator=RandomForestClassifier is not a fitted SVM, kernel ridge or linear",
     ),
     (lambda: gradient(LogisticRegression().fit(X, THREE), X), "outputs, coef_ of shape"),
     (lambda: gradient(SVC().fit(X, THREE), X), "several outputs, dual_coef_ of shape"),
