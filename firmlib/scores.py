@@ -76,26 +76,20 @@ def respond(
     if isinstance(score, Response):  # one of `respond_all`
         return score
     method, answer = _answer(score, table, response_method)
+    several = method in RESPONSE_METHODS or np.shape(answer)[1:] not in [(), (1,)]
     found = {}
-    if method in RESPONSE_METHODS or target is not None:
+    if several or target is not None:
         found = _by_target(score, method, answer, getattr(score, "classes_", []))
     if target is None and found:
         target = _usual_target(score, method, answer, list(found))
-    elif target is not None and (method == "callable" or target not in found):
+    elif target is not None and target not in found:
         raise ValueError(
-            f"target={target!r} is not a class, cluster or output of score="
-            f"{type(score).__name__}; expected one of {short([*found], 8)}"
+            f"target={target!r} is unknown; expected one of {short([*found], 8)}, the classes or "
+            f"outputs of score={type(score).__name__}"
         )
-    values = answer if target is None else found[target]
-    if np.ndim(values) == 2:
-        values = np.asanyarray(values)  # which keeps a mask
-        if values.shape[1] != 1:
-            raise ValueError(
-                f"score gives {values.shape[1]} numbers per row (shape {values.shape}); expected "
-                "one per row; firm_by_class measures every output"
-            )
-        values = values[:, 0]
-    if method == "values" and np.asarray(values).dtype.kind in "OUST":
+    values = np.asanyarray(answer if target is None else found[target])  # which keeps a mask
+    values = values[:, 0] if values.shape[1:] == (1,) else values
+    if method not in RESPONSE_METHODS and values.dtype.kind in "OUST":
         words = sorted({str(v) for v in values if isinstance(v, str | bytes)})
         if words:
             raise ValueError(f"score holds labels such as {words[:5]}; pass one of them as target=")
@@ -106,8 +100,8 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
     """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer, getattr(score, "classes_", []))
-    vector = method not in RESPONSE_METHODS and np.ndim(answer) == 1
-    if not found or (vector and np.asarray(answer).dtype.kind == "f"):
+    numbers = method not in RESPONSE_METHODS and np.asarray(answer).dtype.kind == "f"
+    if not found or (numbers and np.ndim(answer) == 1):
         kind = type(score).__name__
         raise ValueError(f"estimator={kind} has no classes and one output; use firm")
     n = (table.n,)
@@ -124,7 +118,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
     elif isinstance(score, type) or not (methods or callable(score)):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
-            f"score={score!r:.80} must be a fitted model, a function of X (such as "
+            f"score={score!r} must be a fitted model, a function of X (such as "
             f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array with one score per row; it "
             "comes first: firm(model, X)"
         )
@@ -140,10 +134,6 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         torch: Any = sys.modules.get("torch")
         module = torch and isinstance(score, torch.nn.Module)
         method, answer = "callable", (_of_module(score, table) if module else score(table.data))
-    if np.ma.is_masked(answer):
-        raise ValueError(
-            f"score must not be masked, got {np.ma.count_masked(answer)} masked values"
-        )
     return method, as_numpy(answer)
 
 
@@ -188,7 +178,7 @@ def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any
             for j, (values, own) in enumerate(zip(columns, classes, strict=True))
             for target, s in _by_target(score, method, values, own).items()
         }
-    values, from_model = np.asanyarray(answer), method in RESPONSE_METHODS
+    values, from_model = np.asanyarray(answer), method in RESPONSE_METHODS  # which keeps a mask
     targets = np.asarray(classes).tolist() if from_model else []
     if values.ndim == 2 and (targets or values.shape[1] > 1 or not from_model):
         named = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
