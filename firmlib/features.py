@@ -12,7 +12,6 @@ are given by name or position.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -98,7 +97,7 @@ def _label(j: Place) -> str:
 
 
 def _written(value: Any) -> str:
-    number = isinstance(value, Real) and not isinstance(value, bool)
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return f"{value:g}" if number else "missing" if value is None else str(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,9 +132,11 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
             _check_one_per_class(score)
         answer = getattr(score, method)(table.data)
     else:
+        function: Any = score
         torch: Any = sys.modules.get("torch")
-        module = torch and isinstance(score, torch.nn.Module)
-        method, answer = "callable", (_of_module(score, table) if module else score(table.data))
+        if torch is not None and isinstance(score, torch.nn.Module):
+            function = partial(_of_module, score, torch)
+        method, answer = "callable", function(table.data)
     return method, as_numpy(answer)
 
 
@@ -149,9 +152,9 @@ def _check_one_per_class(estimator: Any) -> None:
         )
 
 
-def _of_module(module: Any, table: Table) -> Any:
+def _of_module(module: Any, torch: Any, X: Any) -> Any:
     """Evaluate a torch module on a tensor of the rows."""
-    torch, kind, X = sys.modules["torch"], type(module).__name__, table.data
+    kind = type(module).__name__
     if module.training:
         raise ValueError(f"score={kind} is in training mode; call eval() on it first")
     if not isinstance(X, torch.Tensor):

@@ -147,7 +147,7 @@ def test_a_survival_model_is_told_what_to_give():
             return pd.Series(np.exp(X[:, 0]))
 
     with pytest.raises(
-        ValueError, match=r"^score=<.*CoxFitter.* such as score\.predict_partial_hazard"
+        ValueError, match=r"^score=<.*CoxFitter.*such as score\.predict_partial_hazard"
     ):
         as_score(CoxFitter(), X)
     np.testing.assert_array_equal(as_score(CoxFitter().predict_partial_hazard, X), np.exp(X[:, 0]))

@@ -4,7 +4,6 @@ import inspect
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -41,7 +40,7 @@ def as_numpy(value: Any) -> Any:
 
 def is_integer(value: Any) -> TypeGuard[int]:
     """Return whether `value` is an integer of Python or NumPy, not a truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_model(value: Any) -> bool:
@@ -91,8 +90,9 @@ def check_number(
     name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
 ) -> float:
     """Return `value` as a finite number from `low` (or, if `above`, greater than it) to `high`."""
-    number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-    if not number or not low <= value <= high or (above and value == low):
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    inside = number and np.isfinite(float(value)) and low <= value <= high
+    if not inside or (above and value == low):
         least = f" {'above' if above else 'from'} {low:g}" if np.isfinite(low) else ""
         most = f" to {high:g}" if np.isfinite(high) else ""
         raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
@@ -101,7 +101,7 @@ def check_number(
 
 def check_confidence_level(value: Any) -> None:
     """Raise unless `value` lies strictly between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < value < 1:
+    if not isinstance(value, float | np.floating) or not 0 < value < 1:
         raise ValueError(f"confidence_level must be a number above 0 and below 1, got {value!r}")
 
 

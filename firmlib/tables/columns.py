@@ -53,7 +53,8 @@ class Column(NamedTuple):
             return check_number(name, value)
         found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
         if not found and self.labels.dtype.kind in "iu":  # between two levels
-            return np.searchsorted(self.labels, check_number(name, value)) - 0.5
+            check_number(name, value)
+            return float(np.searchsorted(self.labels, value)) - 0.5
         return float(found[0]) if found else np.nan
 
     def nominal(self) -> Self:
@@ -62,8 +63,9 @@ class Column(NamedTuple):
             return self._replace(kind="nominal")
         codes, levels = pd.factorize(self.values, sort=True)
         whole = self.kind == "number" and np.all((levels % 1 == 0) & (np.abs(levels) < 2**63))
-        labels = levels.astype(int) if whole else self.shown(levels)
-        return type(self)(np.where(codes < 0, np.nan, codes), "nominal", labels.astype(object))
+        labels = levels.astype(int) if whole else self.shown(np.asarray(levels))
+        values = np.where(codes < 0, np.nan, codes)
+        return type(self)(values, "nominal", np.asarray(labels, object))
 
     def joined(self, name: str, before: Column) -> Self:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
@@ -73,7 +75,7 @@ class Column(NamedTuple):
             raise ValueError(
                 f"{name} holds {before.kind} values in one chunk and {self.kind} values in another"
             )
-        if self.labels is None or self.labels is before.labels:
+        if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
         labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
         new = labels[len(before.labels) :].tolist()
@@ -181,7 +183,7 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
     match pd.api.types.infer_dtype(values, skipna=False):
         case "string" | "bytes":
             codes, labels = pd.factorize(values, sort=True)
-            return Column(codes.astype(float), "nominal", labels)
+            return Column(codes.astype(float), "nominal", np.asarray(labels))
         case "integer":
             try:
                 return _of_array(name, values.astype(np.int64))

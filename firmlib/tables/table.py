@@ -31,7 +31,7 @@ class Table:
             if is_model(data):
                 raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
             data = as_array(name, data)
-        self.data = np.asarray(data) if isinstance(data, np.matrix) else data
+        self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
         if len(shape) != 2 or shape[0] < at_least or shape[1] < 1:
             raise ValueError(
