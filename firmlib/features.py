@@ -58,8 +58,6 @@ def coordinate(j: Place) -> Feature:
 
 def product(*js: Place) -> Feature:
     """Return the feature f(x) = x_j x_k ..., an interaction of any order."""
-    if not js:
-        raise ValueError("product needs at least one column, got none")
     return Feature("·".join(map(_label, js)), _multiplied, js)
 
 
@@ -75,8 +73,6 @@ def literal(j: Place, value: Any) -> Feature:
 
 def conjunction(values: Mapping[Place, Any]) -> Feature:
     """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0."""
-    if not isinstance(values, Mapping) or not values:
-        raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
     name = " ∧ ".join(f"{_label(j)}={_written(value)}" for j, value in values.items())
     return Feature(name, _all_hold, dict(values))
 

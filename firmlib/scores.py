@@ -198,7 +198,7 @@ def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any
 
 def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> Any:
     """Return the second of two classes; None if the predictions are numbers."""
-    if len(targets) != 2 or not hasattr(estimator, "classes_") or type(targets[0]) is tuple:
+    if len(targets) != 2 or not hasattr(estimator, "classes_"):
         raise ValueError(
             f"target is needed, because {type(estimator).__name__} has several classes or outputs; "
             f"expected one of {short(targets, 8)}, or firm_by_class for all of them"

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from firmlib import features, firm, measure
 from firmlib.features import resolve
-from firmlib.tables import Table
+from firmlib.tables.table import Table
 
 A = np.array([[1, 0, -1], [0, 2, 1], [1, 2, 1], [-3, 0, 0]])
 COLUMNS = {"age": A[:, 0], "height": A[:, 1], "weight": A[:, 2]}

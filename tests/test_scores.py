@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from firmlib.scores import as_score
-from firmlib.tables import Table
+from firmlib.tables.table import Table
 
 rng = np.random.default_rng(0)
 X = rng.normal([0.5, -1.0, 0.0], [1.0, 2.0, 0.5], size=(60, 3))

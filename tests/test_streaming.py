@@ -240,7 +240,10 @@ def fed(*args, **kwargs):
 
 REFUSED = [
     (lambda: StreamingFirm(bins=[0, 1]), r"^bins=\[0, 1\] must be the"),
-    (lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S), "^feature_names=.'a'.* must be a list of 5 names"),
+    (
+        lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S),
+        "^feature_names=.'a'.* must be a list of 5 names",
+    ),
     (lambda: StreamingFirm().result(), "^there are no rows yet; expected partial_"),
     (lambda: StreamingFirm(bins=BINS).result(), "^there are no rows yet"),
     (lambda: StreamingFirm().partial_fit(F[:0], S[:0]).result(), "^there are no rows yet"),

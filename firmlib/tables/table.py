@@ -10,10 +10,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, is_integer, is_model, short
+from firmlib.tables.checks import as_numpy, is_integer, short
 from firmlib.tables.columns import Column, as_array, read
-
-_TILE = 1024  # rows whose columns are copied together, so that they stay in the cache
 
 
 class Table:
@@ -28,8 +26,6 @@ class Table:
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
         kind = type(data).__name__
         if not hasattr(data, "columns") and not hasattr(data, "dtype"):
-            if is_model(data):
-                raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
             data = as_array(name, data)
         self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
@@ -128,9 +124,7 @@ class Table:
         """Return some columns and rows of a plain table as floats (k, m), column by column."""
         data = self.readable
         part = data.iloc[rows, columns].to_numpy() if hasattr(data, "iloc") else data[rows, columns]
-        block = np.empty(part.shape[::-1])
-        for first in range(0, len(part), _TILE):
-            block[:, first : first + _TILE] = part[first : first + _TILE].T
+        block = np.array(part.T, dtype=float, order="C")
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
         for k in np.flatnonzero(~finite):
