@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from firmlib.tables.checks import check_array, check_option, check_shape, is_integer, short
 from firmlib.tables.columns import Column, read
-from firmlib.tables.table import Table
+from firmlib.tables.table import Table, is_sparse
 
 __all__ = [
     "Group", "Pairs", "conjunction", "coordinate", "exclude", "linear", "literal", "product",
@@ -145,6 +145,8 @@ def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
 def _along(table: Table, a: np.ndarray) -> np.ndarray:
     if table.width != len(a):
         raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
+    if is_sparse(table.data) and not table.categorical:
+        return read("X @ a", table.data @ a, table.n).values
     columns = (_numbers(table.column(j), name) for j, name in enumerate(table.names))
     return sum((c * x for c, x in zip(a, columns, strict=True)), np.zeros(table.n))
 

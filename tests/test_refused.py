@@ -194,6 +194,7 @@ RESOLVED = [
     (X, features.threshold(0, "high"), "^tau must be a finite number, got 'high'"),
     (X, features.linear([1, 2]), "^a has 2 entries, but X has 3 columns"),
     (DAYS, features.threshold("day", "soon"), "^tau='soon' must be a date"),
+    (DAYS, features.threshold("day", None), "^tau=None is not a level of column 'day'"),
     (DAYS, features.threshold("city", 1), "^'city' is a category, whose levels are not numbers"),
     (DAYS, features.linear([1, 1, 1]), "^'city' is a category|^1 is a category"),
     (DAYS, features.literal("city", ["Rome"]), r"^value \['Rome'\] is not a level of column 'ci"),

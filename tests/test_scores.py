@@ -75,6 +75,7 @@ def test_response_method_and_target(method, target):
     [
         y,
         y.tolist(),
+        y[:, None],
         pd.Series(y),
         pl.Series(y),
         labels,
@@ -83,8 +84,9 @@ def test_response_method_and_target(method, target):
     ],
 )
 def test_arrays_and_numeric_labels_are_scores(values):
-    np.testing.assert_array_equal(as_score(values, X), np.asarray(values, dtype=float))
-    np.testing.assert_array_equal(as_score(lambda X: values, X), np.asarray(values, dtype=float))
+    expected = np.asarray(values, dtype=float).ravel()
+    np.testing.assert_array_equal(as_score(values, X), expected)
+    np.testing.assert_array_equal(as_score(lambda X: values, X), expected)
 
 
 @pytest.mark.parametrize("values", [words, words.tolist(), words.astype(object), pd.Series(words)])

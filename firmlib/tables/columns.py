@@ -46,7 +46,7 @@ class Column(NamedTuple):
         """Return the number that stands for a user's value, or nan for an unknown level."""
         if self.kind in _MICROSECONDS:
             try:
-                return _moments(self.kind, [value]).values[0]
+                return float(read(name, _moments(self.kind, [value]), 1).values[0])
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
         if self.labels is None:
@@ -169,13 +169,13 @@ def _integers(values: np.ndarray) -> Column:
     return Column(numbers)
 
 
-def _moments(kind: str, values: Any) -> Column:
-    """Return objects or words that stand for dates, in UTC, or for durations."""
+def _moments(kind: str, values: Any) -> np.ndarray:
+    """Return the dates, in UTC, or durations that objects or words stand for."""
     if kind == "date":
         some: Any = pd.to_datetime(values, utc=True).tz_localize(None)
     else:
         some = pd.to_timedelta([str(v) if isinstance(v, datetime.time) else v for v in values])
-    return _of_array(kind, some.to_numpy())
+    return some.to_numpy()
 
 
 def _of_objects(name: str, values: np.ndarray) -> Column:
@@ -194,11 +194,11 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
         case "floating" | "mixed-integer-float" | "decimal" | "empty":
             return _of_array(name, values.astype(float))
         case "datetime" | "datetime64" | "date":
-            return _moments("date", values)
+            return _of_array(name, _moments("date", values))
         case "period":
-            return _moments("date", pd.PeriodIndex(values).to_timestamp())
+            return _of_array(name, pd.PeriodIndex(values).to_timestamp().to_numpy())
         case "timedelta" | "timedelta64" | "time":
-            return _moments("duration", values)
+            return _of_array(name, _moments("duration", values))
         case _:
             first = values[0]
             other = next((v for v in values if type(v) is not type(first)), first)

@@ -87,9 +87,8 @@ def _some_rows(table: Any, n: float, seed: int) -> Any:
 
 
 def _stacked(tables: Sequence[Any]) -> Any:
-    full = [table for table in tables if table.shape[0]] or tables[:1]
-    frames = hasattr(full[0], "iloc")
-    return pd.concat(full, ignore_index=True) if frames else np.concatenate(full)
+    frames = hasattr(tables[0], "iloc")
+    return pd.concat(tables, ignore_index=True) if frames else np.concatenate(tables)
 
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
