@@ -156,19 +156,26 @@ def _estimate(
 ) -> tuple[Estimate, Sequence[Source], Sequence[str], Any]:
     """Return the estimates of features with their sources and names, and what pairs leave."""
     if isinstance(features, Pairs):
-        if known or names is not None:
-            raise ValueError("given and feature_names cannot be combined with Pairs; omit them")
-        estimate, names, unexplained = joint.pairs(features, table, sample)
-        return estimate, [Source("pair", mark=float(sample.n))] * len(names), names, unexplained
+        if known:
+            raise ValueError("given= cannot be combined with Pairs, only with features and groups")
+        if features.kind == "interaction":
+            check_single("Pairs('interaction')", how)
+        estimate, found, unexplained = joint.pairs(features, table, sample, how)
+        sources = [Source("pair", mark=float(sample.n))] * len(found)
+        return estimate, sources, check_names(found, names), unexplained
     found = resolve(exclude(*known) if known and features is None else features, table)
     names = check_names([f.name for f in found], names)
-    if known:
-        return *joint.adds_to(found, table, sample, known, how.missing), names, None
-    single = [f for f in found if not isinstance(f, Group)]
-    estimate, sources = scan(single, table, sample, how, every=features is None)
-    if len(single) < len(found):
-        estimate, sources = joint.with_groups(found, table, sample, estimate, sources, how.missing)
-    return estimate, sources, names, None
+    if known or any(isinstance(f, Group) for f in found):
+        check_single("given=" if known else "groups of columns", how)
+        return *joint.adds_to(found, table, sample, known, how), names, None
+    return *scan(found, table, sample, how, every=features is None), names, None
+
+
+def check_single(what: str, how: How) -> None:
+    """Raise if options apply that make sense for single columns only."""
+    if how.slope or how.n_bins:
+        option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
+        raise ValueError(f"{option} is for single columns, and cannot be combined with {what}")
 
 
 def check_options(

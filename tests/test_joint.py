@@ -75,12 +75,25 @@ def test_dropped_rows_of_levels_are_rows_left_out(rows):
     s, w = X @ [1, 2, 1] + X[:, 0] * X[:, 1] + rng.normal(size=900), rng.exponential(size=900)
     X[rng.random(900) < 0.2, 0] = np.nan
     there = ~np.isnan(X[:, 0])
-    for asked in ({"features": {"both": [0, 1]}}, {"features": [0], "given": [1]}):
+    given, pair = {"features": [0], "given": [1]}, {"features": Pairs("interaction", [0, 1])}
+    for asked in ({"features": {"both": [0, 1]}}, given, pair):
         whole = firm(s, X, sample_weight=3 * w, missing="drop", rows=rows, **asked)
         part = firm(s[there], X[there], sample_weight=w[there], rows=rows, **asked)
         assert_allclose(whole.variance, part.variance)
         with pytest.raises(ValueError, match=r"feature .*missing"):
             firm(s, X, missing="raise", **asked)
+
+
+@pytest.mark.parametrize("option", [{"method": "slope"}, {"n_bins": 3}], ids=str)
+def test_options_for_single_columns_are_refused_or_count(option):
+    X = normal(300, 3)
+    for asked in ({"features": {"g": [0, 1]}}, {"given": 1}, {"features": INTERACTION}):
+        with pytest.raises(ValueError, match="is for single columns"):
+            firm(X[:, 0], X, **asked, **option)
+    bits = X > 0
+    xor = firm(X[:, 0], bits, Pairs("xor"), feature_names=list("abc"), **option)
+    by_hand = {"b": bits[:, 0] ^ bits[:, 2]}
+    assert_allclose(xor["b"]["importance"], firm(X[:, 0], bits, by_hand, **option).importances[0])
 
 
 def test_additive_score_has_no_interactions_whatever_the_correlations():

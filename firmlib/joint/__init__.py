@@ -1,6 +1,6 @@
 """Several columns at once: given columns, groups, pairs; search and stability stand beside them."""
 
 from firmlib.joint.cells import pairs
-from firmlib.joint.given import Learned, adds_to, with_groups
+from firmlib.joint.given import Learned, adds_to
 
-__all__ = ["Learned", "adds_to", "pairs", "with_groups"]
+__all__ = ["Learned", "adds_to", "pairs"]

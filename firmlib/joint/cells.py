@@ -11,6 +11,7 @@ It is 0 for every pair if the score is additive, whatever the correlations of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +19,7 @@ from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.estimation.scan import scan
+from firmlib.estimation.scan import How, read, scan
 from firmlib.estimation.variance import Bins
 from firmlib.features import Feature, Pairs, two_values
 from firmlib.joint.additive import Unexplained, additive, bins
@@ -30,7 +31,9 @@ MOST_PAIRS = 20_000
 BINS = 4, 24  # of a column, at least and at most
 
 
-def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], Unexplained | None]:
+def pairs(
+    pairs: Pairs, table: Table, rows: Rows, how: How
+) -> tuple[Estimate, list[str], Unexplained | None]:
     """Return the estimate of all pairs, their names and, of interactions, what is unexplained."""
     some = pairs.parts(table)
     count = len(some) * (len(some) - 1) // 2
@@ -38,19 +41,32 @@ def pairs(pairs: Pairs, table: Table, rows: Rows) -> tuple[Estimate, list[str], 
         count *= 4 if pairs.kind == "conjunction" else 1
         check_memory(f"{count} pairs of {len(some)} columns", (rows.G, count))
         both = list(_binary(some, table, pairs.kind))
-        return scan(both, table, rows)[0], [f.name for f in both], None
+        return scan(both, table, rows, how)[0], [f.name for f in both], None
     if count > MOST_PAIRS:
         raise ValueError(
             f"interactions of {len(some)} columns are {count} pairs; expected at most "
             f"{MOST_PAIRS}: name fewer columns, such as the most important ones"
         )
-    columns = [f.of(table).take(rows.keep) for f in some]
+    columns = [read(f, table, rows, how) for f in some]
+    if how.missing == "drop":
+        there = np.logical_and.reduce([~np.isnan(c.values) for c in columns])
+        columns, rows = [c.take(there) for c in columns], kept(rows, there)
     e, unexplained = additive(rows, columns)
     most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
     each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
     found = [contrast(rows, e, a, b, 0, 1) for a, b in progress(each, "interactions")]
     names = [f"{a.name} × {b.name}" for a, b in combinations(some, 2)]
     return Estimate.concatenate(found), names, unexplained
+
+
+def kept(rows: Rows, there: np.ndarray) -> Rows:
+    """Return some of the rows, with their units."""
+    if not there.any():
+        raise ValueError("missing='drop' leaves no row in which all columns are known")
+    w, unit = rows.w[there], None if rows.unit is None else rows.unit[there]
+    return replace(
+        rows, s=rows.s[there], w=w / w.mean(), fold=rows.fold[there], unit=unit, key=None
+    )
 
 
 def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Feature]:

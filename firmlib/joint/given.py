@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
+from firmlib.estimation.scan import How, scan
 from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
-from firmlib.joint.cells import contrast, nothing
+from firmlib.joint.cells import contrast, kept, nothing
 from firmlib.joint.learning import PARTS, design, fitted
 from firmlib.tables.checks import warn
 from firmlib.tables.columns import Column, check_present
@@ -47,48 +48,29 @@ class Learned(Estimate):
         return (f"with twice the rows, V would still grow for {', '.join(some)}",) if some else ()
 
 
-def with_groups(
-    found: Sequence[Feature | Group],
-    table: Table,
-    sample: Rows,
-    estimate: Estimate,
-    sources: Sequence[Source],
-    missing: str = "level",
-) -> tuple[Learned, list[Source]]:
-    """Return estimates of single features and of groups of columns in the order of `found`."""
-    is_group = [isinstance(f, Group) for f in found]
-    joined, more = adds_to(list(compress(found, is_group)), table, sample, (), missing)
-    order = np.argsort(np.argsort(is_group, kind="stable"))
-    both = Estimate.concatenate([estimate, joined]).taken(order)
-    gain = np.append(np.zeros(len(sources)), joined.gain)[order]
-    return Learned(**vars(both), gain=gain), [[*sources, *more][i] for i in order]
-
-
 def adds_to(
-    found: Sequence[Feature | Group],
-    table: Table,
-    sample: Rows,
-    known: tuple[str, ...],
-    missing: str = "level",
+    found: Sequence[Feature | Group], table: Table, sample: Rows, known: tuple[str, ...], how: How
 ) -> tuple[Learned, list[Source]]:
     """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F.
 
     With missing="drop", each F uses the rows in which it and the known columns are there. Warnings
     name what cannot add anything, and say if there are too few rows to learn from.
     """
-    for f in found:
-        if f.name in known:
-            raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
-    given = _columns(Group(known), table, sample, missing)
-    estimates, gains, sources, memory, silent = [], [], [], {}, {}
-    for feature in progress(found, "features"):
+    if both := [f.name for f in found if f.name in known]:
+        raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
+    alone, missing = [f for f in found if isinstance(f, Feature) and not known], how.missing
+    single, sources = scan(alone, table, sample, how)
+    each: dict[Any, tuple[Estimate, float, Source]]
+    each = {f: (single.taken(np.array([k])), 0.0, sources[k]) for k, f in enumerate(alone)}
+    given, memory, silent = _columns(Group(known), table, sample, missing), {}, {}
+    for feature in progress([f for f in found if f not in each], "features"):
         F = _columns(feature, table, sample, missing)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
-        sources.append(Source("group" if isinstance(feature, Group) else F[0].kind, mark))
+        source = Source("group" if isinstance(feature, Group) else F[0].kind, mark)
         there = [~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]]
         there = np.logical_and.reduce(there)
-        rows, f, g = _taken(sample, there), *([c.take(there) for c in some] for some in (F, given))
+        rows, f, g = kept(sample, there), *([c.take(there) for c in some] for some in (F, given))
         X, G = design(f, rows.n), design(g, rows.n)
         if why := "" if rows.population else _silence(X, G):
             silent.setdefault(why, []).append(repr(feature.name))
@@ -97,8 +79,7 @@ def adds_to(
             one = _of_cells(rows, f, g)
         if one is None:
             one, gain = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        estimates.append(one)
-        gains.append(gain)
+        each[feature] = one, gain, source
     if silent:
         said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
         warn(f"importance 0 for {said}")
@@ -107,7 +88,8 @@ def adds_to(
             f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
             f"too small; expected at least {FEW_ROWS} rows"
         )
-    return Learned(**vars(Estimate.concatenate(estimates)), gain=np.array(gains)), sources
+    estimates, gains, sources = zip(*(each[f] for f in found), strict=True)
+    return Learned(**vars(Estimate.concatenate(estimates)), gain=np.array(gains)), [*sources]
 
 
 def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> list[Column]:
@@ -117,13 +99,6 @@ def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> li
     for column in found if missing == "raise" else ():
         check_present(f"feature {f.name!r}", column.values)
     return found
-
-
-def _taken(rows: Rows, there: np.ndarray) -> Rows:
-    """Return some of the rows."""
-    w, unit = rows.w[there], None if rows.unit is None else rows.unit[there]
-    w = w / w.mean() if len(w) else w
-    return replace(rows, s=rows.s[there], w=w, fold=rows.fold[there], unit=unit, key=None)
 
 
 def _silence(X: np.ndarray, G: np.ndarray) -> str:
