@@ -246,7 +246,7 @@ class Background:
             p = (p[:-1].reshape(len(step), -1, a**D, 1) * step).reshape(len(step), -1)
         for _ in range(k, D):
             p = marginal(p, a)
-        return p
+        return np.minimum(p, 1)  # sums may round up
 
 
 def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:

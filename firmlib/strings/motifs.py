@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from firmlib.strings.poim import (
     check_weights,
     exact_poim,
     expected_score,
-    messages,
     sweep,
     sweep_long_words,
 )
@@ -26,7 +24,7 @@ from firmlib.tables.checks import check_array, check_integer, check_option
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
 
 _WORDS = 2**12  # that a motif with ambiguous letters stands for, to sum them one by one
-_BATCH = 2**14  # words at once
+_BATCH = 2**12  # words at once
 
 
 def motif_importance(
@@ -121,38 +119,23 @@ def _word_importance(
     weights: PositionalWeights, Z: np.ndarray, background: Background
 ) -> np.ndarray:
     """Q' (n, L - k + 1) of words: weights inside, and expected ones beside, minus E[s]."""
-    D, k, n, a = (
-        background.order,
-        Z.shape[1],
-        weights.length - Z.shape[1] + 1,
-        len(weights.alphabet),
-    )
-    if k <= D:
+    D, k, a = background.order, Z.shape[1], len(weights.alphabet)
+    n = weights.length - k + 1
+    if k < D:
         return exact_poim(weights, k, background)[:, windows(Z, k, a)[:, 0]].T
-    total = np.zeros((n, len(Z)))
-    for d in range(1, min(k, weights.degree) + 1):
-        codes, column = np.unique(windows(Z, d, a), return_inverse=True)
-        w = weights.columns(d, codes)
-        for t, word in enumerate(column.T):
-            total += w[t : t + n, word]
-
-    def add(d: int, right: Any, left: Any, both: Any, prefix: Any, suffix: Any) -> None:
-        """What reaches out of the first or the last d letters of the motifs."""
-        for table, start, word in ((right, k - d, suffix), (left, 0, prefix), (both, 0, prefix)):
-            if np.ndim(table) and (table is not both or d == k):
-                np.add(total, table[start : start + n, word], out=total)
-
-    ends = {d: windows(Z, d, a)[:, [0, -1]] for d in range(D, k + 1)}
-    for d, _, right, left, both in sweep(weights, background):
-        if d == D:
-            right, left, mean = messages(weights, background, right, left)
-            left -= mean
-        if d <= k:
-            add(d, right, left, both, *ends[d].T)
+    levels = [(d, windows(Z, d, a), *tables) for d, *tables in sweep(weights, background) if d <= k]
     long = range(max(D, weights.split) + 1, min(k, weights.degree) + 1)
-    wanted = {d: np.unique(ends[d]) for d in long}
+    wanted = {d: np.unique(windows(Z, d, a)) for d in long}
     for d, tables in sweep_long_words(weights, background, wanted).items() if wanted else ():
-        add(d, *tables, *np.searchsorted(wanted[d], ends[d]).T)
+        levels.append((d, np.searchsorted(wanted[d], windows(Z, d, a)), *tables))
+    total = np.zeros((n, len(Z)))
+    for d, word, w, right, left, both in levels:
+        for t, inner in enumerate(word.T):
+            total += w[t : t + n, inner]
+        total += right[k - d : k - d + n, word[:, -1]]
+        total += left[:n, word[:, 0]]
+        if d == k:
+            total += both[:n, word[:, 0]]
     return total.T
 
 
