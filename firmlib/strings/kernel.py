@@ -137,7 +137,7 @@ class Kernel:
         compiled = _loop() if work >= _WORTH else None
         for factor, x, y, own in self._shifted(X, Y):
             if compiled:
-                compiled.add_common(x, y, own.ravel(), self.degree, factor, K, symmetric)
+                compiled.add_common(x, y, own, self.degree, factor, K, symmetric)
                 continue
             for rows, columns in product(*map(gen_batches, K.shape, _TILE)):
                 if not symmetric or columns.stop > rows.start:
@@ -172,10 +172,9 @@ class Kernel:
         of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters
         have one code in x and another in y, so that they agree with nothing.
         """
-        size, length, degree = len(self.alphabet), X.shape[1], self.degree
-        strands = self.strands(Y)
-        for strand in strands:
-            A, B, last = X, strand, size - 1
+        size, length, strands = len(self.alphabet), X.shape[1], self.strands(Y)
+        for B in strands:
+            A, last = X, size - 1
             if max(A.max(), B.max()) > last:
                 A, B, last = np.minimum(A, size), np.where(last < B, size + 1, B), size + 1
             n_planes = last.bit_length()
@@ -183,15 +182,11 @@ class Kernel:
             for s, delta in enumerate(self.delta):
                 parts = [(A[:, s:], B[:, : length - s])]
                 parts += [(A[:, : length - s], B[:, s:])] if s else []
-                x, y = (
-                    np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
-                    for side in zip(*parts, strict=True)
-                )
-                shape = len(parts), x.shape[1] // len(parts)
-                own = np.full(shape, 2**64 - 2 ** (degree - 1), np.uint64)
-                own[:, 0] = 2**64 - 1
-                factor = delta * self.beta[-1] / len(strands)
-                yield factor, x, y, own.reshape(-1, 1)
+                planes = [[_planes(side, self.degree, n_planes) for side in part] for part in parts]
+                x, y = (np.concatenate(side, axis=1) for side in zip(*planes, strict=True))
+                own = np.full(x.shape[1], 2**64 - 2 ** (self.degree - 1), np.uint64)
+                own[:: x.shape[1] // len(parts)] = 2**64 - 1  # the first word of each part
+                yield delta * self.beta[-1] / len(strands), x, y, own
 
 
 def mix_positions(table: np.ndarray, factors: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -237,19 +232,15 @@ def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) ->
 
     It ends where one of d - 1 letters ends and the letter d - 1 places before matches too.
     """
-    match = x[0] ^ y[0]
-    for plane in range(1, len(x)):
-        match &= x[plane] ^ y[plane]
-    shape = match.shape[1:]
-    match = match.reshape(len(own), -1)
-    ends = match & own
+    match = np.bitwise_and.reduce(x ^ y)
+    ends = match & own.reshape(-1, *[1] * (match.ndim - 1))
     most = int(np.bitwise_count(own).sum())
-    total = np.zeros(match.shape[1], np.min_scalar_type(most * degree * (degree + 1) // 2))
+    total = np.zeros(match.shape[1:], np.min_scalar_type(most * degree * (degree + 1) // 2))
     for factor in range(degree, 0, -1):
-        ending = np.add.reduce(np.bitwise_count(ends), axis=0, dtype=np.min_scalar_type(most))
+        ending = np.bitwise_count(ends).sum(axis=0, dtype=np.min_scalar_type(most))
         if not ending.any():
             break
         total += np.multiply(ending, factor, dtype=total.dtype)
         match += match
         ends &= match
-    return total.reshape(shape)
+    return total

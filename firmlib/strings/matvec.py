@@ -25,8 +25,7 @@ class WDSOperator:
         (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
 
     with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
-    mixtures from prefixes to words. Long words are numbered only if they occur in X. Both take
-    O(n L) steps, the latter for each length.
+    mixtures from prefixes to words. Long words are numbered only if they occur in X.
     """
 
     def __init__(self, X: np.ndarray, kernel: Kernel) -> None:
@@ -36,14 +35,11 @@ class WDSOperator:
         self._base = base = size + int(X.max() >= size)  # an unknown letter is one more
         self._delta = np.outer(kernel.beta, kernel.delta)
         short = max(d for d in range(1, degree + 1) if d == 1 or base**d <= 2 * n)
-        entries = [(length - d) * (base ** (d + 1) if d < short else 2 * n) for d in range(degree)]
-        check_memory("the table of the words in X", (sum(entries), 2))
-        known = np.minimum(X, size)
-        self._ends = [windows(known[:, p : p + short], min(short, length - p), base)[:, 0]
-                      for p in range(length)]  # fmt: skip
-        self._tables = [np.empty((2, length - d + 1, base**d)) for d in range(1, short + 1)]
+        check_memory("the table of the words in X", (length, 4 * base**short, degree))
+        padded = np.pad(np.minimum(X, size), ((0, 0), (0, short - 1)))
+        self._words = np.ascontiguousarray(windows(padded, short, base).T)
         every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
-        self._known = [(word < size).all(axis=1) for word in every] if base > size else []
+        self._unknown = [np.flatnonzero((word == size).any(axis=1)) for word in every]
         self._long = []
         for d in range(short + 1, degree + 1):
             code = windows(X, d, size)
@@ -52,9 +48,9 @@ class WDSOperator:
             self._long.append(words)
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
-        """K v; not from several threads, because the sums of words are kept in place."""
+        """K v."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
-        strands = len(self._ends[0]) // len(v)
+        strands = self._words.shape[1] // len(v)
         v = np.tile(v / strands, strands)
         score = self._short_words(v)
         for F, mix in self._long:
@@ -62,25 +58,18 @@ class WDSOperator:
         return score[: self.shape[0]] * self.scale
 
     def _short_words(self, v: np.ndarray) -> np.ndarray:
-        """Sums down to prefixes, mixed, and up again; each p ends with its longest short word."""
-        base, score, longer = self._base, np.zeros(len(v)), np.zeros((0, 0))
-        for g, _ in self._tables[::-1]:
-            by_prefix = longer.reshape(-1, g.shape[1], base)
-            np.matmul(by_prefix, np.ones(base), out=g[: len(longer)])
-            for p in range(len(longer), len(g)):
-                g[p] = np.bincount(self._ends[p], v, g.shape[1])
-            longer = g
-        shorter = np.zeros((len(self._ends) + 1, 1))
-        for d, (g, mixed) in enumerate(self._tables, 1):
-            mix_positions(g, self._delta[d - 1], mixed)
-            if self._known:
-                mixed *= self._known[d - 1]
-            mixed += np.repeat(shorter[: len(mixed)], base, axis=1)
-            last = d == len(self._tables)
-            for p in range(0 if last else len(mixed) - 1, len(mixed)):
-                score += np.take(mixed[p], self._ends[p], mode="clip")
-            shorter = mixed
-        return score
+        """Sums of the longest, down to prefixes; mixed for each length, and added up again."""
+        base, longest = self._base, len(self._unknown)
+        sums = [np.array([np.bincount(word, v, base**longest) for word in self._words])]
+        for _ in range(longest - 1):
+            sums.append(sums[-1].reshape(len(self._words), -1, base) @ np.ones(base))
+        total = np.zeros((len(self._words), 1))
+        for d, unknown in enumerate(self._unknown, 1):
+            g = sums.pop()[: len(total) - d + 1]  # no word of d letters starts later
+            g[:, unknown] = 0
+            total = np.repeat(total, base, axis=1)
+            total[: len(g)] += mix_positions(g, self._delta[d - 1], np.empty_like(g))
+        return sum(map(np.take, total, self._words), np.zeros(len(v)))
 
 
 def common_words(

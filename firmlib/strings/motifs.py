@@ -132,10 +132,9 @@ def _word_importance(
     for d, word, w, right, left, both in levels:
         for t, inner in enumerate(word.T):
             total += w[t : t + n, inner]
-        total += right[k - d : k - d + n, word[:, -1]]
-        total += left[:n, word[:, 0]]
-        if d == k:
-            total += both[:n, word[:, 0]]
+        for table, start, end in ((right, k - d, -1), (left, 0, 0), (both, 0, 0)):
+            if np.ndim(table) and (table is not both or d == k):
+                total += table[start : start + n, word[:, end]]
     return total.T
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -105,12 +106,13 @@ def exact_poim(
     w, right, left, both = levels[D]
     T, inner = w + right + left, None
     for d in range(D + 1, top + 1):
-        T, inner = _join(a, T - right, T - left, inner), T
-        right = left = both = 0.0
-        if d in levels:
-            w, right, left, both = levels.pop(d)
-            T += w + right + left
-    T += both
+        prefix, suffix = (T - table if np.ndim(table) else T for table in (right, left))
+        T, inner = _join(a, prefix, suffix, inner), T
+        w, right, left, both = levels.pop(d, (0.0,) * 4)
+        if np.ndim(w):
+            T += total(w, right, left)
+    if np.ndim(both):
+        T += both
     if k < D:
         T *= background.probabilities(D)
         for _ in range(D - k):
@@ -202,24 +204,22 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
         left_{i,d}(y)  = E_first(w + left)_{i-1,d+1}(y)      start before i, end at i + d,
         both_{i,d}(y)  = E_first(right + both)_{i-1,d+1}(y)  start before i, end after i + d,
 
-    tables of shape (L - d + 1, a**d), from the longest words, at least of `top` letters if there
-    are such, to the background's order D. In the last, w counts all words of up to D letters, right
-    all that end later, and left all that start earlier, minus E[s] without the intercept.
+    tables of shape (L - d + 1, a**d) or 0.0, down to the background's order D. There w holds all
+    words of up to D letters, right all that end later, and left all that start earlier, minus
+    E[s] without the intercept.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    start = max(top, D, weights.split)
+    start, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
     if weights.degree > start:
         _, right, left, both = sweep_long_words(weights, background, {start: None})[start]
-    else:
-        start = max(D, weights.degree)
-        right, left, both = np.zeros((3, L - start + 1, a**start))
-    for d in range(start, D, -1):
+    for d in range(min(start, max(D, weights.degree)), D, -1):
         w = weights.columns(d)
         yield d, w, right, left, both
-        both = _expect_first(right + both, background.backward)
-        left = _expect_first(w + left, background.backward)
-        right = _expect_last(w + right, background.transition)
+        both = _expect_first(total(right, both), background.backward)
+        left = _expect_first(total(w, left), background.backward)
+        right = _expect_last(total(w, right), background.transition)
     w, word = _in_contexts(weights, D), np.arange(a ** (D + 1))
+    right, left = np.zeros_like(w) + right, np.zeros_like(w) + left
     for j in reversed(range(L - D)):
         later = (w[j + 1] + right[j + 1])[word % a**D].reshape(-1, a)
         right[j] += (background.transition[j] * later).sum(axis=1)
@@ -247,16 +247,26 @@ def expected_score(weights: PositionalWeights, background: Background) -> float:
     return float(background.initial @ (w + right)[0])
 
 
-def _expect_last(table: np.ndarray, forward: np.ndarray) -> np.ndarray:
+def total(*tables: Any) -> Any:
+    """Sum of those that are not 0.0; a single table is not copied."""
+    tables = tuple(table for table in tables if np.ndim(table))
+    return sum(tables[1:], tables[0]) if tables else 0.0
+
+
+def _expect_last(table: Any, forward: np.ndarray) -> Any:
     """Mean over the last letter given those before it; the last position gets 0."""
+    if np.ndim(table) == 0:
+        return table
     n, (contexts, a) = len(table), forward.shape[1:]
     by_context = table.reshape(n, -1, contexts, a).swapaxes(1, 2)
     mean = (by_context @ forward[-n:, :, :, None]).swapaxes(1, 2)
     return np.pad(mean.reshape(n, -1), ((0, 1), (0, 0)))
 
 
-def _expect_first(table: np.ndarray, backward: np.ndarray) -> np.ndarray:
+def _expect_first(table: Any, backward: np.ndarray) -> Any:
     """Mean over the first letter given those after it; the first position gets 0."""
+    if np.ndim(table) == 0:
+        return table
     n, (a, contexts) = len(table), backward.shape[1:]
     by_context = table.reshape(n, a, contexts, -1).swapaxes(1, 2)
     mean = backward[:n].swapaxes(1, 2)[:, :, None] @ by_context
@@ -280,17 +290,18 @@ def sweep_long_words(
     step = max(1, _BATCH // (len(shift) * L))
     for i in range(0, len(weights.sequences), step):
         X, value = weights.sequences[i : i + step], values[i : i + step]
-        Z = np.minimum(X, a - 1)  # no word goes past an unknown letter
+        Z, known = np.minimum(X, a - 1), X.max() < a  # no word goes past an unknown letter
         context, place = windows(Z, D, a), np.clip(shift + np.arange(L - D), 0, L - D - 1)
         forward = background.transition[place, context[:, :-1], Z[:, D:]]
         backward = background.backward[place, Z[:, : L - D], context[:, 1:]]
         right = left = both = np.zeros((len(shift), len(X), L - top + 1))
         for d in range(top, low - 1, -1):
-            place, code = shift + np.arange(L - d + 1), windows(X, d, a)
-            inside = (place >= 0) & (place <= L - d) & (code >= 0)
-            w = np.where(inside, weights.smear[abs(shift)] * value[:, d : d + 1], 0)
+            place = shift + np.arange(L - d + 1)
+            factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
+            w = factor * value[:, d : d + 1]
+            w = w if known else w * (windows(X, d, a) >= 0)
             if d in wanted:
-                row, start, column = find(code, wanted[d])
+                row, start, column = find(windows(X, d, a), wanted[d])
                 cell = np.clip(place[:, 0, start], 0, L - d) * count[d] + column
                 for table, sums in zip(tables[d], (w, right, left, both), strict=True):
                     np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
