@@ -117,15 +117,14 @@ class Background:
                 "words over it get importance although nothing varies there; pass positional=True "
                 "to Background.fit, or leave the column out"
             )
-        first = np.full(a**order, float(pseudo_count))
-        for t, column in enumerate(letters(np.arange(a**order), order, a).T):
-            first *= possible[t, column]
+        context = letters(np.arange(a**order), order, a)
+        first = pseudo_count * possible[np.arange(order), context].prod(axis=1)
         start = windows(X[:, :order], order, a)[:, 0]
         first += np.bincount(start[start >= 0], minlength=a**order)
-        counts = np.tile(pseudo_count * possible[order:][:n, None], (1, a**order, 1))
         words = windows(X, order + 1, a)
-        cells = words + np.arange(words.shape[1]) * a ** (order + 1) * positional
-        counts += np.bincount(cells[words >= 0], minlength=counts.size).reshape(counts.shape)
+        columns = words.T if positional else [words.ravel()]
+        found = [np.bincount(code[code >= 0], minlength=a ** (order + 1)) for code in columns]
+        counts = np.reshape(found, (n, -1, a)) + pseudo_count * possible[order:][:n, None]
         first[:] = first if first.any() else 1
         counts[counts.sum(axis=2) == 0] = 1
         rows = counts / counts.sum(axis=2, keepdims=True)

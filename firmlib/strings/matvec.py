@@ -60,7 +60,7 @@ class WDSOperator:
     def _short_words(self, v: np.ndarray) -> np.ndarray:
         """Sums of the longest, down to prefixes; mixed for each length, and added up again."""
         base, longest = self._base, len(self._unknown)
-        sums = [np.array([np.bincount(word, v, base**longest) for word in self._words])]
+        sums: list[Any] = [np.array([np.bincount(word, v, base**longest) for word in self._words])]
         for _ in range(longest - 1):
             sums.append(sums[-1].reshape(len(self._words), -1, base) @ np.ones(base))
         total = np.zeros((len(self._words), 1))
@@ -68,8 +68,11 @@ class WDSOperator:
             g = sums.pop()[: len(total) - d + 1]  # no word of d letters starts later
             g[:, unknown] = 0
             total = np.repeat(total, base, axis=1)
-            total[: len(g)] += mix_positions(g, self._delta[d - 1], np.empty_like(g))
-        return sum(map(np.take, total, self._words), np.zeros(len(v)))
+            total[: len(g)] += mix_positions(g, self._delta[d - 1])
+        score = np.zeros(len(v))
+        for row, word in zip(total, self._words, strict=True):
+            score += row[word]
+        return score
 
 
 def common_words(

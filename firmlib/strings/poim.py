@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from firmlib.binary import firm_from_poim
 from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.weights import PositionalWeights, check_background, find
+from firmlib.strings.weights import PositionalWeights, check_background
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_option, warn
 
 __all__ = ["max_by_length", "motif_rank", "poim"]
@@ -301,7 +301,7 @@ def sweep_long_words(
             w = factor * value[:, d : d + 1]
             w = w if known else w * (windows(X, d, a) >= 0)
             if d in wanted:
-                row, start, column = find(windows(X, d, a), wanted[d])
+                row, start, column = _find(windows(X, d, a), wanted[d])
                 cell = np.clip(place[:, 0, start], 0, L - d) * count[d] + column
                 for table, sums in zip(tables[d], (w, right, left, both), strict=True):
                     np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
@@ -311,3 +311,13 @@ def sweep_long_words(
                 left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
                 right = np.pad(last * (w + right), ((0, 0), (0, 0), (0, 1)))
     return tables
+
+
+def _find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
+
+    None stands for all codes from 0, each its own number.
+    """
+    which = code if codes is None else np.searchsorted(codes, code)
+    where = np.nonzero(code >= 0 if codes is None else np.append(codes, -2)[which] == code)
+    return *where, which[where]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, letters, to_text, windows
+from firmlib.strings.alphabet import DNA, Alphabet, decode, letters, windows
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.motifs import changed_letters
 from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
@@ -99,7 +99,7 @@ def top_motifs(
         pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
     pwm /= pwm.sum(axis=2, keepdims=True)
     places = position.tolist() if weights.positional else [None] * len(Z)
-    words = to_text(Z, weights.alphabet)
+    words = decode(Z, alphabet=weights.alphabet)
     found += map(Motif, words, places, value.tolist(), pwm)
     return found
 

@@ -72,19 +72,16 @@ def fit_surrogate(
     """
     n = check_integer("n", n, 10)
     check_option("positional", positional, ("auto", True, False))  # type: ignore[arg-type]
-    if degree is not None:
-        degree = check_integer("degree", degree, 1, background.length)
-    X = background.sample(n, check_random_state(random_state))
+    X = background.sample(n, random_state)
     s = evaluate(score, X, background.alphabet, batch_size)
-    kernel = {"reverse_complement": reverse_complement, "alphabet": background.alphabet}
-    kinds = ((True, _fit_positional, 4), (False, _fit_anywhere, 6))
-    fits = [
-        fit(X, s, degree=degree or min(default, background.length), **kernel)
-        for kind, fit, default in kinds
-        if positional in (kind, "auto")
-    ]
-    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2 or 0.0, nan=-np.inf))
-    if best.r2 is not None and best.r2 < LOW_R2:
+    options = {"reverse_complement": reverse_complement, "alphabet": background.alphabet}
+    fits = []
+    for kind, fit, most in ((True, _fit_positional, 4), (False, _fit_anywhere, 6)):
+        if positional in (kind, "auto"):
+            d = min(most, X.shape[1]) if degree is None else degree
+            fits.append(fit(X, s, Kernel(X.shape[1], degree=d, normalize=False, **options)))
+    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2, nan=-np.inf))
+    if best.r2 < LOW_R2:
         warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
             f"scores (R² {best.r2:.2f}): its importances miss most of what the model does; draw "
@@ -93,39 +90,39 @@ def fit_surrogate(
     return best
 
 
-def _fit_positional(X: np.ndarray, s: np.ndarray, **options: Any) -> PositionalWeights:
+def _fit_positional(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWeights:
     """One weight for each word of up to `degree` letters at each position."""
-    kernel = Kernel(X.shape[1], normalize=False, **options)
-    d = np.arange(kernel.degree)
-    size = float(kernel.beta[-1] * ((kernel.degree - d) @ (X.shape[1] - d)))  # k(x, x), one strand
+    size = kernel.beta @ (X.shape[1] - np.arange(kernel.degree))  # k(x, x), one strand
     alpha, r2 = _ridge_path(WDSOperator(X, kernel), s, size)
     fitted = PositionalWeights.unfold(X, alpha, kernel, intercept=float(s.mean()))
     fitted.r2 = r2
     return fitted
 
 
-def _fit_anywhere(
-    X: np.ndarray, s: np.ndarray, degree: int, reverse_complement: bool, alphabet: Alphabet
-) -> PositionalWeights:
+def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWeights:
     """One weight for each word of `degree` letters wherever it stands: centred counts F."""
-    n, a = len(X), len(alphabet)
-    strands = [X, alphabet.reverse_complement(X)] if reverse_complement else [X]
-    words = np.hstack([windows(Z, degree, a) for Z in strands])
-    row = np.repeat(np.arange(n), words.shape[1])
-    value = np.full(words.size, 1 / len(strands))
-    F = sparse.csr_array((value, (row, words.ravel())), (n, a**degree))
+    strands, n, columns = kernel.strands(X), len(X), len(kernel.alphabet) ** kernel.degree
+    words = np.hstack([windows(Z, kernel.degree, len(kernel.alphabet)) for Z in strands])
+    start = np.arange(n + 1) * words.shape[1]
+    F = sparse.csr_array(
+        (np.full(words.size, 1 / len(strands)), words.ravel(), start), (n, columns)
+    )
+    F.sum_duplicates()
 
-    def kernel(v: np.ndarray) -> np.ndarray:
+    def product(v: np.ndarray) -> np.ndarray:
         products = F @ (F.T @ (v - v.mean()))
         return products - products.mean()
 
-    K = LinearOperator((n, n), matvec=kernel, dtype=float)  # type: ignore[call-arg]
+    K = LinearOperator((n, n), matvec=product, dtype=float)  # type: ignore[call-arg]
     alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
     w = F.T @ (alpha - alpha.mean())
-    table = np.broadcast_to(w, (X.shape[1] - degree + 1, a**degree))
-    options: dict[str, Any] = {"alphabet": alphabet, "reverse_complement": reverse_complement}
-    options["intercept"] = float(s.mean() - (F @ w).mean())
-    fitted = PositionalWeights(X.shape[1], {degree: table}, **options)
+    fitted = PositionalWeights(
+        X.shape[1],
+        {kernel.degree: np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))},
+        intercept=float(s.mean() - (F @ w).mean()),
+        alphabet=kernel.alphabet,
+        reverse_complement=kernel.reverse_complement,
+    )
     fitted.positional, fitted.r2 = False, r2
     return fitted
 

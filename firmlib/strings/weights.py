@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode, to_text, windows
+from firmlib.strings.alphabet import DNA, Alphabet, decode, encode, windows
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import Kernel, check_kernel, mix_positions
 from firmlib.strings.matvec import common_words
@@ -93,12 +93,12 @@ class PositionalWeights:
         X, a = X[a != 0], a[a != 0]
         strands = kernel.strands(X)
         a = np.tile(a / np.sqrt(kernel.size(X)) / len(strands), len(strands))
-        X, alphabet, length = np.concatenate(strands), kernel.alphabet, X.shape[1]
+        X, alphabet = np.concatenate(strands), kernel.alphabet
         options: dict[str, Any] = {"smear": kernel.delta, "alphabet": alphabet}
         options |= {"intercept": intercept, "reverse_complement": kernel.reverse_complement}
-        w = cls(length, {}, X, np.outer(a, kernel.beta), **options)
+        w = cls(X.shape[1], {}, X, np.outer(a, kernel.beta), **options)
         most = min(DENSE_ENTRIES, max(X.size * (2 * len(kernel.delta) - 1), 2**20))
-        sizes = [(length - d + 1) * len(alphabet) ** d for d in range(1, w.degree + 1)]
+        sizes = [(w.length - d + 1) * len(alphabet) ** d for d in range(1, w.degree + 1)]
         w.split = sum(size <= most for size in sizes)
         w.tables = {d: w.columns(d) for d in range(1, w.split + 1)}
         return w
@@ -150,18 +150,20 @@ class PositionalWeights:
         check_memory("the table of weights", (self.length - k + 1, len(self.alphabet) ** k))
         return np.array(self.columns(k))
 
-    def columns(self, d: int, codes: np.ndarray | None = None) -> np.ndarray:
-        """w_{y,i} for words of length `d`: those with `codes`, distinct and sorted, or all."""
+    def columns(self, d: int) -> np.ndarray:
+        """`dense` without checks: perhaps a table that must not be changed."""
         if d in self.tables:
-            return self.tables[d] if codes is None else self.tables[d][:, codes]
-        size = len(self.alphabet)
-        w = np.zeros((self.length - d + 1, size**d if codes is None else len(codes)))
+            return self.tables[d]
+        columns = len(self.alphabet) ** d
+        w = np.zeros((self.length - d + 1, columns))
         if d > self.values.shape[1]:
             return w
         for i in range(0, len(self.sequences), _BATCH):
-            row, start, column = find(windows(self.sequences[i : i + _BATCH], d, size), codes)
-            np.add.at(w.reshape(-1), start * w.shape[1] + column, self.values[i + row, d - 1])
-        return w if len(self.smear) == 1 else mix_positions(w, self.smear, np.empty_like(w))
+            code = windows(self.sequences[i : i + _BATCH], d, len(self.alphabet))
+            row, start = np.nonzero(code >= 0)
+            cell = start * columns + code[row, start]
+            np.add.at(w.reshape(-1), cell, self.values[i + row, d - 1])
+        return mix_positions(w, self.smear)
 
     def score(
         self,
@@ -187,7 +189,7 @@ class PositionalWeights:
             odds = self.alphabet.members[X][:, None].astype(float)
             Q, p, _ = soft_importance(self, odds, background)
             if not p.all():
-                shown = to_text(X[p[:, 0] == 0][:1], self.alphabet)[0]
+                [shown] = decode(X[p[:, 0] == 0][:1], alphabet=self.alphabet, unknown="average")
                 raise ValueError(f"X has {shown}, which has probability 0 under the background")
             s[~known] += Q[:, 0] + expected_score(self, background)
         return s
@@ -218,16 +220,6 @@ class PositionalWeights:
             F, mix = common_words(row, place, word, len(Z), self.smear)
             s += F[n:] @ mix(F[:n].T @ self.values[:, d - 1])
         return s
-
-
-def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
-    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
-
-    None stands for all codes from 0, each its own number.
-    """
-    which = code if codes is None else np.searchsorted(codes, code)
-    where = np.nonzero(code >= 0 if codes is None else np.append(codes, -2)[which] == code)
-    return *where, which[where]
 
 
 def check_background(weights: PositionalWeights, background: Background | None) -> Background:
