@@ -1,6 +1,7 @@
 """The weighted degree kernel with shifts: its matrix and its diagonal."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -97,32 +98,30 @@ def check_kernel(
     return X, Kernel(X.shape[1], alphabet=alphabet, **options)
 
 
+@dataclass
 class Kernel:
-    """A kernel on checked codes of `length` letters; the arguments are those of `wds_kernel`.
+    """A kernel on checked codes of `length` letters; the other fields are those of `wds_kernel`.
 
     `beta` is beta_1, ..., beta_D, which sum to 1; `delta` is 1, delta_1, ..., delta_S.
     """
 
-    def __init__(
-        self,
-        length: int,
-        *,
-        degree: int,
-        shift: int = 0,
-        shift_weights: str = "rase",
-        normalize: bool = True,
-        reverse_complement: bool = False,
-        alphabet: Alphabet = DNA,
-    ) -> None:
-        where = f"for sequences of length {length}"
-        check_integer(f"degree {where}", degree, 1, min(31, alphabet.max_letters, length))
-        check_integer(f"shift {where}", shift, 0, length - 1)
-        check_option("shift_weights", shift_weights, ("rase", "shogun"))
-        s = np.arange(1, shift + 1)
-        self.delta = np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
+    length: int
+    degree: int
+    shift: int = 0
+    shift_weights: str = "rase"
+    normalize: bool = True
+    reverse_complement: bool = False
+    alphabet: Alphabet = DNA
+
+    def __post_init__(self) -> None:
+        where, degree = f"for sequences of length {self.length}", self.degree
+        most = min(31, self.alphabet.max_letters, self.length)
+        check_integer(f"degree {where}", degree, 1, most)
+        check_integer(f"shift {where}", self.shift, 0, self.length - 1)
+        check_option("shift_weights", self.shift_weights, ("rase", "shogun"))
+        s = np.arange(1, self.shift + 1)
+        self.delta = np.r_[1.0, 1 / (2 * (s + 1) if self.shift_weights == "rase" else 2 * s)]
         self.beta = 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
-        self.degree, self.normalize, self.alphabet = degree, normalize, alphabet
-        self.reverse_complement = reverse_complement
 
     def strands(self, X: np.ndarray) -> list[np.ndarray]:
         """X, and if both strands count also its reverse complement."""

@@ -34,9 +34,8 @@ def poim(
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
-    exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
-    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008). Columns are in the
-    order of `word_index`. Impossible words have importance 0.
+    exactly (Zien et al., POIMs: positional oligomer importance matrices, Bioinformatics 24(13),
+    2008). Columns are in the order of `word_index`. Impossible words have importance 0.
 
     Parameters
     ----------
@@ -72,12 +71,9 @@ def check_weights(
     """Return both, the background uniform for None; warn of a surrogate that explains little."""
     if not isinstance(weights, PositionalWeights):
         kind = type(weights).__name__
-        hint = "pass fit_surrogate(model, background, n), or to poim also background and n"
-        if hasattr(weights, "weights_"):
-            hint = f"pass its weights, {kind}.weights_"
-        elif not callable(weights):
-            hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
-        raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
+        hint = "fit_surrogate(model, background, n), or to poim also background and n"
+        hint = f"its weights, {kind}.weights_" if hasattr(weights, "weights_") else hint
+        raise ValueError(f"weights is a {kind}; expected PositionalWeights: pass {hint}")
     if weights.r2 is not None and weights.r2 < LOW_R2:
         warn(
             f"these importances are those of a surrogate with R² {weights.r2:.2f}, which misses "
@@ -211,7 +207,8 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
     D, L, a = background.order, weights.length, len(weights.alphabet)
     start, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
     if weights.degree > start:
-        _, right, left, both = sweep_long_words(weights, background, {start: None})[start]
+        every = {start: np.arange(a**start)}
+        _, right, left, both = sweep_long_words(weights, background, every)[start]
     for d in range(min(start, max(D, weights.degree)), D, -1):
         w = weights.columns(d)
         yield d, w, right, left, both
@@ -254,7 +251,7 @@ def total(*tables: Any) -> Any:
 
 
 def _expect_last(table: Any, forward: np.ndarray) -> Any:
-    """Mean over the last letter given those before it; the last position gets 0."""
+    """Mean over the last letter given those before it, 0 at the last position."""
     if np.ndim(table) == 0:
         return table
     n, (contexts, a) = len(table), forward.shape[1:]
@@ -264,7 +261,7 @@ def _expect_last(table: Any, forward: np.ndarray) -> Any:
 
 
 def _expect_first(table: Any, backward: np.ndarray) -> Any:
-    """Mean over the first letter given those after it; the first position gets 0."""
+    """Mean over the first letter given those after it, 0 at the first position."""
     if np.ndim(table) == 0:
         return table
     n, (a, contexts) = len(table), backward.shape[1:]
@@ -274,16 +271,14 @@ def _expect_first(table: Any, backward: np.ndarray) -> Any:
 
 
 def sweep_long_words(
-    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray | None]
+    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray]
 ) -> dict[int, np.ndarray]:
-    """The same for words with a code among ``wanted[d]``, sorted; None stands for all.
+    """The same for words with a code among ``wanted[d]``, sorted, tables (4, L - d + 1, len).
 
-    Goes through the sequences of `weights`, some at a time, instead of through all words. Gives,
-    for each d, the tables w, right, left and both, shape (4, L - d + 1, number of words).
+    Goes through the sequences of `weights`, some at a time, instead of through all words.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    count = {d: a**d if codes is None else len(codes) for d, codes in wanted.items()}
-    tables = {d: np.zeros((4, L - d + 1, m)) for d, m in count.items()}
+    tables = {d: np.zeros((4, L - d + 1, len(codes))) for d, codes in wanted.items()}
     values = np.pad(weights.values, ((0, 0), (1, 0)))  # the word of no letters has none
     S, low, top = len(weights.smear) - 1, min(wanted), weights.values.shape[1]
     shift = np.arange(-S, S + 1)[:, None, None]
@@ -301,8 +296,10 @@ def sweep_long_words(
             w = factor * value[:, d : d + 1]
             w = w if known else w * (windows(X, d, a) >= 0)
             if d in wanted:
-                row, start, column = _find(windows(X, d, a), wanted[d])
-                cell = np.clip(place[:, 0, start], 0, L - d) * count[d] + column
+                code = windows(X, d, a)
+                column = np.searchsorted(wanted[d], code)
+                row, start = np.nonzero(np.append(wanted[d], -2)[column] == code)
+                cell = np.clip(place[:, 0, start], 0, L - d) * len(wanted[d]) + column[row, start]
                 for table, sums in zip(tables[d], (w, right, left, both), strict=True):
                     np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
             if d > low:
@@ -311,13 +308,3 @@ def sweep_long_words(
                 left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
                 right = np.pad(last * (w + right), ((0, 0), (0, 0), (0, 1)))
     return tables
-
-
-def _find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
-    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
-
-    None stands for all codes from 0, each its own number.
-    """
-    which = code if codes is None else np.searchsorted(codes, code)
-    where = np.nonzero(code >= 0 if codes is None else np.append(codes, -2)[which] == code)
-    return *where, which[where]
