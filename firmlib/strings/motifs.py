@@ -1,14 +1,13 @@
 """Importance of given motifs of any length, without a table of all words."""
 
 from collections.abc import Sequence
-from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.poim import (
     ROUNDING,
@@ -139,52 +138,28 @@ def _word_importance(
 
 
 def importance_along(
-    importance: PositionalWeights | ArrayLike,
-    motif: str,
-    background: Background | None = None,
-    *,
-    scale: str = "poim",
-    alphabet: Alphabet = DNA,
+    importance: ArrayLike, motif: str, *, alphabet: Alphabet = DNA
 ) -> pd.DataFrame:
     """Importance of a motif and of its neighbours along the sequence, as in Figure 3.
 
-    `importance` is PositionalWeights, or an array of shape (L - k + 1, a**k) over the `alphabet`,
-    as `poim` or `PositionalWeights.dense` give it, for which `background` and `scale` are not used.
-    The DataFrame has one row per position and the columns "position", "motif", "distance 1" and
-    "distance 2" (means over all strings with 1 or 2 letters changed), "null mean" and "null sd"
-    (over the strings that differ from the motif at every position, or 4096 random ones of them if
-    they are more than 2187).
+    `importance` has the shape (L - k + 1, a**k), as `poim` and `PositionalWeights.dense` give it.
+    The columns are "position", "motif", "distance 1" and "distance 2" (means over all strings with
+    1 or 2 letters changed), "null mean" and "null sd" (over the strings that differ at every
+    position, or 4096 random ones of them if they are more than 2187).
     """
-    alphabet = getattr(importance, "alphabet", alphabet)
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
     k = len(z)
-    if isinstance(importance, PositionalWeights):
-        importance, background = check_weights(importance, background)
-    else:
-        importance = check_array("importance", importance, 2, (None, a**k))
-
-    def values(change: np.ndarray) -> np.ndarray:
-        strings = (z + change) % a
-        if isinstance(importance, np.ndarray) or background is None:
-            return np.asarray(importance)[:, windows(strings, k, a)[:, 0]]
-        return exact_importance(importance, strings, background, scale).T
-
-    few = (a - 1) ** k <= 3**7
-    null = values(_changes(k, k, a) if few else np.random.default_rng(0).integers(1, a, (4096, k)))
-    columns = {"position": np.arange(len(null)), "motif": values(_changes(k, 0, a))[:, 0]}
+    Q = check_array("importance", importance, 2, (None, a**k))
+    changed = (letters(np.arange(a**k), k, a) != z).sum(axis=1)
+    null = Q[:, changed == k]
+    if null.shape[1] > 3**7:
+        random = z + np.random.default_rng(0).integers(1, a, (4096, k))
+        null = Q[:, windows(random % a, k, a)[:, 0]]
+    columns = {"position": np.arange(len(Q)), "motif": Q[:, changed == 0][:, 0]}
     for r in range(1, min(k, 2) + 1):
-        columns[f"distance {r}"] = values(_changes(k, r, a)).mean(axis=1)
+        columns[f"distance {r}"] = Q[:, changed == r].mean(axis=1)
     columns |= {"null mean": null.mean(axis=1), "null sd": null.std(axis=1)}
     return pd.DataFrame(columns)
-
-
-def _changes(k: int, r: int, a: int) -> np.ndarray:
-    """What to add to codes, modulo a, to change r of k letters, in all ways."""
-    where = np.array(list(combinations(range(k), r)), dtype=int)
-    steps = np.array(list(product(range(1, a), repeat=r)), dtype=int)
-    changes = np.zeros((len(where), len(steps), k), dtype=int)
-    np.put_along_axis(changes, where[:, None, :], steps[None], axis=2)
-    return changes.reshape(-1, k)
 
 
 def letter_contributions(

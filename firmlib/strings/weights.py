@@ -22,13 +22,12 @@ class PositionalWeights:
     """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
 
     Made by `from_dual`, `from_dict` and `from_tables`. Attributes: `length` L, `degree`,
-    `intercept` b, `alphabet`; `reverse_complement`, whether both strands have one score;
-    `positional`, whether the weight of a word depends on its position; `r2`, for a surrogate, the
-    share of the variance of held-out scores that it explains.
+    `intercept` b, `alphabet`; whether both strands have one score, `reverse_complement`, and
+    whether the weight of a word depends on its position, `positional`; `r2` of a surrogate.
 
     For words of up to `split` letters, w is in `tables`, ``{d: array of shape (L - d + 1, a**d)}``.
-    Few of all longer words have a weight: those of d letters in sequence i of `sequences` (n, L)
-    have the weight values[i, d - 1], and smear[s] times as much s positions before and after.
+    Of longer ones, those of d letters in sequence i of `sequences` (n, L) have the weight
+    values[i, d - 1], and smear[s] times as much s positions before and after.
 
     Examples
     --------
@@ -79,9 +78,8 @@ class PositionalWeights:
 
             w_{y,p} = beta_d sum_{|s| <= S} delta_|s| sum_i a_i I(x_i[p+s:p+s+d] = y),   d = |y|.
 
-        `X` holds the sequences x_i, `dual_coef` the numbers a_i (for a normalized kernel divide
-        them by sqrt(k(x_i, x_i)) first), `intercept` is b, and `kernel` holds the `degree` and the
-        other arguments of `wds_kernel`.
+        `X` holds the sequences x_i, `dual_coef` the a_i (for a normalized kernel divide them by
+        sqrt(k(x_i, x_i))), `intercept` is b, and `kernel` the `degree` and others of `wds_kernel`.
         """
         X, checked = check_kernel(X, normalize=False, **kernel)
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
