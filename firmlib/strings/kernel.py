@@ -44,15 +44,14 @@ def wds_kernel(
 
     beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase": Rätsch,
     Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) as in Shogun ("shogun").
-    Both are positive semi-definite: 1 + sum_s 2 delta_s cos(s t) is never negative.
+    Both are positive semi-definite.
 
     Parameters
     ----------
     X, Y : n and m sequences of one length, as strings or codes; without Y it is X
     degree, shift : ints, the length D of the longest words, up to 31 (14 for proteins), and S
     shift_weights : {"rase", "shogun"}, default "rase"
-    normalize : bool, default True
-        Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
+    normalize : bool, default True, divide by sqrt(k(x, x) k(y, y))
     reverse_complement : bool, default False
         Take (k(x, y) + k(x, y')) / 2, y' the reverse complement of y: the strand does not matter.
     alphabet, unknown : as in `encode`
@@ -76,9 +75,7 @@ def wds_kernel(
 
 
 def wds_diagonal(X: ArrayLike, **kernel: Any) -> np.ndarray:
-    """Return k(x, x) of every sequence, shape (n,), not normalized.
-
-    `kernel` holds the arguments of `wds_kernel`: `degree` and, if they are needed, others.
+    """Return k(x, x) of every sequence, not normalized; `kernel` as in `wds_kernel`.
 
     Examples
     --------
@@ -167,9 +164,8 @@ class Kernel:
     def _shifted(self, X: np.ndarray, Y: np.ndarray) -> Iterator[tuple]:
         """For each strand and shift its factor, bits of x[s:] over y[:-s], of x[:-s] over y[s:].
 
-        They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits
-        of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters
-        have one code in x and another in y, so that they agree with nothing.
+        Also which bits each word of 64 counts. The bits of x are flipped, so that x ^ y is 1 where
+        they agree and 0 past their ends. Unknown letters have other codes in x than in y.
         """
         size, length, strands = len(self.alphabet), X.shape[1], self.strands(Y)
         for B in strands:
@@ -212,8 +208,7 @@ def _loop() -> Any:
 def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:
     """Bits of n sequences, from low to high, in 64-bit words, shape (n_planes, words, n).
 
-    Each word begins with the last degree - 1 letters of the word before, so that no match needs
-    to look across.
+    Each begins with the last degree - 1 letters of the one before: no match looks across.
     """
     n, length = codes.shape
     step = 65 - degree

@@ -18,8 +18,7 @@ __all__ = ["WDSOperator"]
 class WDSOperator:
     """The kernel matrix of codes X as an operator: ``WDSOperator(X, kernel) @ v`` is K v without K.
 
-    Sum v over the sequences that have the word u at position p, mix the sums of u over shifts, and
-    let every sequence collect the mixtures of its words:
+    Sums of v over the sequences with the word u at position p, mixed over shifts:
 
         g_d(u, p) = sum_j v_j I(x_j[p:p+d] = u),
         (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
@@ -80,7 +79,7 @@ def common_words(
 ) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
     """F[i, (u, p)] = 1 if sequence i of n has the word u at p; how to mix sums of u over shifts.
 
-    `row`, `place` and `word` give i, p and the number of u for each word, in the order of p.
+    `row`, `place` and `word` give i, p and u, in the order of p.
     """
     order = np.argsort(word, kind="stable")
     row, place, word = row[order], place[order], word[order]

@@ -37,8 +37,8 @@ def motif_importance(
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
 
-    A motif may have ambiguous letters, such as N for a gap; then "= z" reads "is one of the words
-    that z stands for". A matrix of letter probabilities M (a PWM) is a feature, too: with the odds
+    With ambiguous letters, such as N for a gap, z stands for one of several words. A matrix of
+    letter probabilities M (a PWM) is a feature, too: with the odds
     f(x) = prod_t M_t(x_{j+t}) / Pr(X_{j+t} = x_{j+t}),
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
@@ -86,7 +86,7 @@ def soft_importance(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Q', E f and E f^2 of features f = prod_t odds[i, j, t, X_{j+t}] at each position j.
 
-    A feature of few words is their weighted sum; else each position has its own tilted chain.
+    A feature of few words is their sum; else each position has its own tilted chain.
     """
     (n, _, k, _), support = odds.shape, np.any(odds > 0, axis=1)
     Q, first, second = np.zeros((3, n, weights.length - k + 1))
@@ -106,11 +106,10 @@ def soft_importance(
         Q[i] /= np.where(first[i] > 0, first[i], 1)
     for i in np.flatnonzero(count > _WORDS):
         for j, rows in enumerate(np.broadcast_to(odds[i], (Q.shape[1], *odds.shape[2:]))):
-            initial, transition, log_z = background.tilt(rows, j)
+            tilted, log_z = background.tilt(rows, j)
             if log_z > -np.inf:
-                tilted = Background(initial, transition, weights.alphabet)
                 Q[i, j] = expected_score(weights, tilted) - expected_score(weights, background)
-                first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
+                first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[1]])
     return Q, first, second
 
 

@@ -65,15 +65,14 @@ def top_motifs(
         Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
 
     so that the most that can still be gained after some letters is a function of the last d - 1 of
-    them, by dynamic programming from the end. The best n motifs follow letter by letter, exactly.
-    A table of all words of min(d, k) letters must fit into memory: 10 letters at most, for DNA.
+    them, and the best motifs follow letter by letter, exactly. A table of all words of min(d, k)
+    letters must fit into memory: 10 letters at most, for DNA.
 
-    The best motif comes first; ties, up to rounding, go by position and then by letters. Impossible
-    motifs are left out. If a word has one weight at all positions, Q' is the mean over positions.
-    `background` as in `poim`. With `merge`, a motif is listed once: words that differ from a better
-    one in at most k // 3 letters, changed or moved over the edge, at positions that lead to it in
-    steps below k, are left out. A model of both strands (`reverse_complement`) names a motif on one
-    strand in any case.
+    Ties, up to rounding, go by position and then by letters. If a word has one weight at all
+    positions, Q' is the mean over positions. `background` as in `poim`. With `merge`, a motif is
+    listed once, without copies: words that differ in at most k // 3 letters, changed or moved over
+    the edge, at positions that lead to it in steps below k. A model of both strands names a motif
+    on one strand in any case.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -94,9 +95,7 @@ def _fit_positional(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalW
     """One weight for each word of up to `degree` letters at each position."""
     size = kernel.beta @ (X.shape[1] - np.arange(kernel.degree))  # k(x, x), one strand
     alpha, r2 = _ridge_path(WDSOperator(X, kernel), s, size)
-    fitted = PositionalWeights.unfold(X, alpha, kernel, intercept=float(s.mean()))
-    fitted.r2 = r2
-    return fitted
+    return replace(PositionalWeights.unfold(X, alpha, kernel, float(s.mean())), r2=r2)
 
 
 def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWeights:
@@ -116,15 +115,16 @@ def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWei
     K = LinearOperator((n, n), matvec=product, dtype=float)  # type: ignore[call-arg]
     alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
     w = F.T @ (alpha - alpha.mean())
-    fitted = PositionalWeights(
+    table = np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))
+    return PositionalWeights(
         X.shape[1],
-        {kernel.degree: np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))},
+        {kernel.degree: table},
         intercept=float(s.mean() - (F @ w).mean()),
         alphabet=kernel.alphabet,
         reverse_complement=kernel.reverse_complement,
+        positional=False,
+        r2=r2,
     )
-    fitted.positional, fitted.r2 = False, r2
-    return fitted
 
 
 def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:

@@ -1,6 +1,7 @@
 """A string score, unfolded: one weight for each word at each position (Section 1.2)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ DENSE_ENTRIES = 2**25  # a table up to this size is stored, if its sequences tak
 _BATCH = 2**15  # sequences at once
 
 
+@dataclass(eq=False, repr=False)
 class PositionalWeights:
     """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
 
@@ -37,27 +39,20 @@ class PositionalWeights:
     array([1.5, 1. ])
     """
 
+    length: int
+    tables: dict[int, np.ndarray]
+    sequences: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    smear: np.ndarray = field(default_factory=lambda: np.ones(1))
+    intercept: float = 0.0
+    alphabet: Alphabet = DNA
+    reverse_complement: bool = False
+    positional: bool = True
     r2: float | None = None
-    positional = True
 
-    def __init__(
-        self,
-        length: int,
-        tables: dict[int, np.ndarray],
-        sequences: np.ndarray | None = None,
-        values: np.ndarray | None = None,
-        *,
-        smear: ArrayLike = (1.0,),
-        intercept: float = 0.0,
-        alphabet: Alphabet = DNA,
-        reverse_complement: bool = False,
-    ) -> None:
-        self.length, self.tables = length, tables
-        self.sequences = np.zeros((0, length), np.uint8) if sequences is None else sequences
-        self.values = np.zeros((0, 0)) if values is None else values
-        self.alphabet, self.reverse_complement = alphabet, reverse_complement
-        self.smear, self.intercept = np.asarray(smear), check_number("intercept", intercept)
-        self.split = max(tables, default=0)
+    def __post_init__(self) -> None:
+        self.intercept = check_number("intercept", self.intercept)
+        self.split = max(self.tables, default=0)
         self.degree = max(self.split, self.values.shape[1])
 
     def __repr__(self) -> str:
@@ -91,10 +86,9 @@ class PositionalWeights:
         X, a = X[a != 0], a[a != 0]
         strands = kernel.strands(X)
         a = np.tile(a / np.sqrt(kernel.size(X)) / len(strands), len(strands))
-        X, alphabet = np.concatenate(strands), kernel.alphabet
-        options: dict[str, Any] = {"smear": kernel.delta, "alphabet": alphabet}
-        options |= {"intercept": intercept, "reverse_complement": kernel.reverse_complement}
-        w = cls(X.shape[1], {}, X, np.outer(a, kernel.beta), **options)
+        X, alphabet, both = np.concatenate(strands), kernel.alphabet, kernel.reverse_complement
+        values = np.outer(a, kernel.beta)
+        w = cls(kernel.length, {}, X, values, kernel.delta, intercept, alphabet, both)
         most = min(DENSE_ENTRIES, max(X.size * (2 * len(kernel.delta) - 1), 2**20))
         sizes = [(w.length - d + 1) * len(alphabet) ** d for d in range(1, w.degree + 1)]
         w.split = sum(size <= most for size in sizes)
