@@ -80,7 +80,7 @@ CALLS = {
     "sets": (lambda: Alphabet("AC", sets={"M": "AT"}), "must give some of the letters 'AC'"),
     "complement": (lambda: Alphabet("AC", complement="AA"), "must hold the letters 'AC'"),
     "index": (lambda: index_word([0, 16], 2), "^index must be from 0 to 15 .*, got 0 to 16"),
-    "a number": (lambda: index_word(3, 2), "^index must be a list of integers, got int64"),
+    "a number": (lambda: index_word(3, 2), r"^index must be a list of integers, got array\(3\)"),
     "probs": (lambda: Background.product(np.full((5, 3), 1 / 3)), r"^probs has shape"),
     "probs sign": (lambda: Background.product([[1.5, -0.5, 0, 0]]), r"^probs must lie in \[0"),
     "initial": (lambda: Background.markov([0.5, 0.5], ROWS, 5), "^initial has length 2, .* of 4"),

@@ -65,7 +65,9 @@ class Alphabet:
             )
         if not all(members and set(members) <= set(self.letters) for members in stands.values()):
             raise ValueError(f"sets={sets!r} must give some of the letters {letters!r}")
-        self.members = np.array([[b in stands[symbol] for b in self.letters] for symbol in stands])
+        self.members = np.array(
+            [[b in members for b in self.letters] for members in stands.values()]
+        )
         self.complement = None
         if complement is not None:
             if sorted(complement.upper()) != sorted(self.letters):
@@ -247,8 +249,7 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
     last = len(alphabet) ** k - 1
     if index.dtype.kind not in "iu" or index.ndim != 1 or not index.size:
-        found = f"{index.dtype} of shape {index.shape}"
-        raise ValueError(f"index must be a list of integers, got {found}")
+        raise ValueError(f"index must be a list of integers, got {index!r:.60}")
     if index.min() < 0 or index.max() > last:
         found = f"{index.min()} to {index.max()}"
         raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {found}")
@@ -276,8 +277,8 @@ def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
 def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[str], list[str]]:
     """Read the names and sequences of a FASTA file, plain, gzip, bzip2 or xz.
 
-    Its first bytes show whether it is compressed. Lines that begin with ";" are comments. A text
-    of more than `max_bytes` after decompression is refused before it is read whole.
+    Lines that begin with ";" are comments. A text of more than `max_bytes` after decompression is
+    refused before it is read whole.
 
     Examples
     --------

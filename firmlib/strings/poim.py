@@ -1,6 +1,5 @@
 """Positional oligomer importance matrices, exact for any Markov background (Sections 1.2, 2.3)."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -58,10 +57,9 @@ def poim(
     if callable(weights) and background is not None and n is not None:
         from firmlib.strings.surrogate import fit_surrogate
 
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "the surrogate explains only")  # said below
-            weights = fit_surrogate(weights, background, n, random_state=random_state)
-    weights, background = check_weights(weights, background)
+        weights = fit_surrogate(weights, background, n, random_state=random_state)
+    else:
+        weights, background = check_weights(weights, background)
     return exact_poim(weights, check_integer("k", k, 1, weights.length), background, scale)
 
 
@@ -135,9 +133,8 @@ def motif_rank(
 ) -> int:
     """Rank of a motif among all words of its length, by the mean importance over positions.
 
-    `importance` is a table as from `poim`; `positions` selects places of the motif's first letter,
-    and `alphabet` is as in `encode`. Rank 1 is ahead of every other word; ties, up to rounding,
-    count against the motif.
+    `importance` is a table as from `poim`; `positions` are those of the motif's first letter, and
+    `alphabet` is as in `encode`. Ties, up to rounding, count against the motif.
 
     Examples
     --------
@@ -149,9 +146,7 @@ def motif_rank(
     codes, a = encode([motif], alphabet=alphabet, name="motif"), len(alphabet)
     importance = check_array("importance", importance, 2, (None, a ** codes.shape[1]))
     if not isinstance(positions, slice) or not len(importance[positions]):
-        raise ValueError(
-            f"positions={positions!r} must be a slice of the {len(importance)} positions"
-        )
+        raise ValueError(f"positions={positions!r} must be a slice of {len(importance)} positions")
     mean = importance[positions].mean(axis=0)
     own = mean[windows(codes, codes.shape[1], a)[0, 0]]
     return int((mean >= own - ROUNDING * np.abs(mean).max()).sum())
@@ -166,8 +161,8 @@ def max_by_length(
 ) -> pd.DataFrame:
     """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
-    A DataFrame of the lengths 1 to `max_k` by positions; NaN where a word does not fit.
-    `background` and `scale` as in `poim`. On the scale "firm", lengths can be compared.
+    The lengths 1 to `max_k` by positions; `background` and `scale` as in `poim`. On the scale
+    "firm", lengths can be compared.
 
     Examples
     --------
