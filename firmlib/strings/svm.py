@@ -1,6 +1,6 @@
 """A support vector classifier with the weighted degree kernel (Section 3.3)."""
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
@@ -94,9 +94,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
                 f"y has {many}, {classes[:5].tolist()}, expected 2. Only binary classification is "
                 "supported; for more wrap the model in sklearn.multiclass.OneVsRestClassifier."
             )
-        names = [field.name for field in fields(Kernel) if hasattr(self, field.name)]
-        options = {name: getattr(self, name) for name in names} | {"alphabet": self.alphabet or DNA}
-        kernel = Kernel(X.shape[1], **options)
+        options = self.degree, self.shift, self.shift_weights, self.normalize
+        kernel = Kernel(X.shape[1], *options, self.reverse_complement, self.alphabet or DNA)
         weight = weight * compute_class_weight(self.class_weight, classes=classes, y=labels)[second]
         sign, alpha = 2.0 * second - 1, np.zeros(len(X))
         if self.loss == "hinge":
