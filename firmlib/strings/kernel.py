@@ -38,13 +38,10 @@ def wds_kernel(
 
     With x[i:i+d] the word of length d at position i,
 
-        k(x, y) = sum_{d=1..D} beta_d sum_{i} ( I(x[i:i+d] = y[i:i+d])
-                  + sum_{s=1..S} delta_s ( I(x[i+s:i+s+d] = y[i:i+d])
-                                         + I(x[i:i+d] = y[i+s:i+s+d]) ) ),
+        k(x, y) = sum_{d=1..D} beta_d sum_{|s|<=S} delta_|s| sum_i I(x[i+s:i+s+d] = y[i:i+d]),
 
-    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase": Rätsch,
-    Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) as in Shogun ("shogun").
-    Both are positive semi-definite.
+    beta_d = 2 (D - d + 1) / (D (D + 1)), delta_0 = 1, delta_s = 1 / (2 (s + 1)) as published
+    ("rase": Rätsch, Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) ("shogun").
 
     Parameters
     ----------

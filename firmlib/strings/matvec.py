@@ -18,13 +18,12 @@ __all__ = ["WDSOperator"]
 class WDSOperator:
     """The kernel matrix of codes X as an operator: ``WDSOperator(X, kernel) @ v`` is K v without K.
 
-    Sums of v over the sequences with the word u at position p, mixed over shifts:
+    With g_d(u, p) the sum of v over the sequences that have the word u of d letters at p,
 
-        g_d(u, p) = sum_j v_j I(x_j[p:p+d] = u),
-        (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
+        (K v)_i = sum_d beta_d sum_p sum_{|s|<=S} delta_|s| g_d(x_i[p:p+d], p - s).
 
-    with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
-    mixtures from prefixes to words. Long words are numbered only if they occur in X.
+    Short words have tables of all: sums go from words to their prefixes, mixtures from prefixes to
+    words. Long words are numbered only if they occur in X.
     """
 
     def __init__(self, X: np.ndarray, kernel: Kernel) -> None:
