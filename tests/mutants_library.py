@@ -160,7 +160,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("strings/matvec.py", "np.tile(v / strands, strands)", "np.tile(v, strands)"),
         ("strings/matvec.py", "above @ g + above.T @ g", "above @ g"),
         ("strings/weights.py", "/ len(strands), len(strands)", "/ len(strands) ** 2, len(strands)"),
-        ("strings/weights.py", "self.values[i + row, d - 1])", "self.values[row, d])"),
+        ("strings/weights.py", "self.values[i + row, d - 1])", "self.values[i, d - 1])"),
         ("strings/weights.py", "(own > 0) & (others > 0)", "(own > 1) & (others > 0)"),
     ],
     "strings_any": [

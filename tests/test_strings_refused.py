@@ -48,8 +48,8 @@ SEQS = {
     "one-hot": (np.eye(4)[[[2, 0]] * 3], r"^seqs of shape \(3, 2, 4\) is one-hot.* seqs.argmax"),
 }
 FASTA = {
-    "no header": (b"ACGT\n>one\nACGT\n", r"line 1 is 'ACGT'; expected a header '>name'"),
-    "blank": (b"\n \n", r"is empty; expected FASTA records"),
+    "no header": (b"ACGT\n>one\nACGT\n", r"begins with 'ACGT'; expected .* a header '>name'"),
+    "blank": (b"\n \n", "is empty; expected FASTA records"),
     "empty record": (b">one\nACGT\n>two\n>three\nACGT", r"record 1 \('two'\) is empty"),
     "truncated": (gzip.compress(b">one\nACGT\n")[:-6], "is not a plain or compressed FASTA file"),
     "binary": (b"\xff\xfe\x00", "is not a plain or compressed FASTA file"),

@@ -3,9 +3,9 @@
 import bz2
 import gzip
 import lzma
-import re
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -299,22 +299,18 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
                 content += block
             if len(content) > max_bytes:
                 raise ValueError(f"{path} holds more than max_bytes={max_bytes} bytes of text")
-            lines = re.split("\r\n|\r|\n", content.decode("utf-8-sig"))
+            text = content.decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is not a plain or compressed FASTA file: {error}") from error
-    names, seqs = [], []
-    for number, line in enumerate((line.strip(" \t") for line in lines), start=1):
-        if line.startswith(">"):
-            names.append(line[1:].strip(" \t"))
-            seqs.append([])
-        elif line and not line.startswith(";"):
-            if not names:
-                wanted = "expected a header '>name'"
-                raise ValueError(f"{path}: line {number} is {line!r:.30}; {wanted}")
-            seqs[-1].append(line)
-    if not names:
-        raise ValueError(f"{path} is empty; expected FASTA records")
-    if [] in seqs:
-        i = seqs.index([])
+    lines = [line.strip(" \t") for line in re.split("\r\n|\r|\n", text)]
+    lines = [line for line in lines if line and not line.startswith(";")]
+    starts = [i for i, line in enumerate(lines) if line.startswith(">")]
+    if not lines or starts[:1] != [0]:
+        found = f"begins with {lines[0]!r:.30}" if lines else "is empty"
+        raise ValueError(f"{path} {found}; expected FASTA records, each after a header '>name'")
+    names = [lines[i][1:].strip(" \t") for i in starts]
+    seqs = ["".join(lines[i + 1 : end]) for i, end in pairwise([*starts, len(lines)])]
+    if "" in seqs:
+        i = seqs.index("")
         raise ValueError(f"{path}: record {i} ({names[i]!r}) is empty; expected a sequence")
-    return names, list(map("".join, seqs))
+    return names, seqs

@@ -21,8 +21,7 @@ _COPIES = 1000  # words to look at for each motif, as many of them are copies
 class Motif(NamedTuple):
     """A word, its position (None: anywhere), its importance Q', and its PWM of shape (k, a).
 
-    A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
-    b is e times less likely if it costs one k-th of the importance.
+    A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor.
 
     >>> Motif("GATTACA", 20, 0.8, np.eye(4)[[2, 0, 3, 3, 0, 1, 0]])
     Motif('GATTACA', position=20, importance=0.8)
@@ -90,12 +89,10 @@ def top_motifs(
     Z, position, value = _best_words(weights, k, copies * n, background)
     chosen = _distinct(weights, Z, position, n, merge)
     Z, position, value = Z[chosen], position[chosen], value[chosen]
-    pwm = np.eye(len(weights.alphabet))[Z]
-    if merge:
-        Q = changed_letters(weights, Z, background)[0]
-        Q = Q[np.arange(len(Z)), :, :, position] if weights.positional else Q.mean(axis=3)
-        good = value > 0
-        pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
+    Q = changed_letters(weights, Z, background)[0]
+    Q = Q[np.arange(len(Z)), :, :, position] if weights.positional else Q.mean(axis=3)
+    pwm, good = np.eye(len(weights.alphabet))[Z], value > 0
+    pwm[good] = (np.clip(Q[good], 0, None) / Q[good].max(axis=2, keepdims=True)) ** k
     pwm /= pwm.sum(axis=2, keepdims=True)
     places = position.tolist() if weights.positional else [None] * len(Z)
     words = decode(Z, alphabet=weights.alphabet)
