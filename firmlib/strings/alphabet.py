@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

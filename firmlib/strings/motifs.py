@@ -105,10 +105,11 @@ def soft_importance(
         Q[i] = np.add.reduceat(p * _word_importance(weights, Z, background), start)
         Q[i] /= np.where(first[i] > 0, first[i], 1)
     for i in np.flatnonzero(count > _WORDS):
+        mean = expected_score(weights, background)
         for j, rows in enumerate(np.broadcast_to(odds[i], (Q.shape[1], *odds.shape[2:]))):
             tilted, log_z = background.tilt(rows, j)
             if log_z > -np.inf:
-                Q[i, j] = expected_score(weights, tilted) - expected_score(weights, background)
+                Q[i, j] = expected_score(weights, tilted) - mean
                 first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[1]])
     return Q, first, second
 
