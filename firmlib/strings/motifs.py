@@ -128,7 +128,7 @@ def _word_importance(
     for d, tables in sweep_long_words(weights, background, wanted).items() if wanted else ():
         levels.append((d, np.searchsorted(wanted[d], windows(Z, d, a)), *tables))
     total = np.zeros((n, len(Z)))
-    for d, word, w, right, left, both in levels:
+    for d, word, right, left, both, w in levels:
         for t, inner in enumerate(word.T):
             total += w[t : t + n, inner]
         for table, start, end in ((right, k - d, -1), (left, 0, 0), (both, 0, 0)):

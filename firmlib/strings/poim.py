@@ -97,12 +97,12 @@ def exact_poim(
     tables = 8 if k < weights.degree else 2  # in memory at once
     check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
     levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
-    w, right, left, both = levels[D]
+    right, left, both, w = levels[D]
     T, inner = w + right + left, None
     for d in range(D + 1, top + 1):
         prefix, suffix = (T - table if np.ndim(table) else T for table in (right, left))
         T, inner = _join(a, prefix, suffix, inner), T
-        w, right, left, both = levels.pop(d, (0.0,) * 4)
+        right, left, both, w = levels.pop(d, (0.0,) * 4)
         if np.ndim(w):
             T += total(w, right, left)
     if np.ndim(both):
@@ -189,24 +189,24 @@ def max_by_length(
 def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[tuple]:
     """Expected weights of the words that reach out of a window, from long windows to short ones.
 
-    Yields d, w, and, given X[i:i+d] = y, the expected sum of the weights of all words that
+    Yields d, and, given X[i:i+d] = y, the expected sum of the weights of all words that
 
         right_{i,d}(y) = E_last(w + right)_{i,d+1}(y)        start at i, end after i + d,
         left_{i,d}(y)  = E_first(w + left)_{i-1,d+1}(y)      start before i, end at i + d,
         both_{i,d}(y)  = E_first(right + both)_{i-1,d+1}(y)  start before i, end after i + d,
 
-    tables of shape (L - d + 1, a**d) or 0.0, down to the background's order D. There w holds all
-    words of up to D letters, right all that end later, and left all that start earlier, minus
+    and w, tables of shape (L - d + 1, a**d) or 0.0, down to the background's order D. There w holds
+    all words of up to D letters, right all that end later, and left all that start earlier, minus
     E[s] without the intercept.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
     start, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
     if weights.degree > start:
         every = {start: np.arange(a**start)}
-        _, right, left, both = sweep_long_words(weights, background, every)[start]
+        right, left, both = sweep_long_words(weights, background, every, 3)[start]
     for d in range(min(start, max(D, weights.degree)), D, -1):
         w = weights.columns(d)
-        yield d, w, right, left, both
+        yield d, right, left, both, w
         both = _expect_first(total(right, both), background.backward)
         left = _expect_first(total(w, left), background.backward)
         right = _expect_last(total(w, right), background.transition)
@@ -218,7 +218,7 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
     for j in range(L - D):
         earlier = (w[j] + left[j])[word // a].reshape(a, -1)
         left[j + 1] += (background.backward[j] * earlier).sum(axis=0)
-    yield D, w, right, left - background.initial @ (w + right)[0], both
+    yield D, right, left - background.initial @ (w + right)[0], both, w
 
 
 def _in_contexts(weights: PositionalWeights, D: int) -> np.ndarray:
@@ -235,7 +235,7 @@ def _in_contexts(weights: PositionalWeights, D: int) -> np.ndarray:
 
 def expected_score(weights: PositionalWeights, background: Background) -> float:
     """E[s(X)] without the intercept."""
-    *_, (_, w, right, _, _) = sweep(weights, background)
+    *_, (_, right, _, _, w) = sweep(weights, background)
     return float(background.initial @ (w + right)[0])
 
 
@@ -266,14 +266,14 @@ def _expect_first(table: Any, backward: np.ndarray) -> Any:
 
 
 def sweep_long_words(
-    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray]
+    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray], m: int = 4
 ) -> dict[int, np.ndarray]:
-    """The same for words with a code among ``wanted[d]``, sorted, tables (4, L - d + 1, len).
+    """The first m of right, left, both and w for words with a code among ``wanted[d]``, sorted.
 
     Goes through the sequences of `weights`, some at a time, instead of through all words.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    tables = {d: np.zeros((4, L - d + 1, len(codes))) for d, codes in wanted.items()}
+    tables = {d: np.zeros((m, L - d + 1, len(codes))) for d, codes in wanted.items()}
     values = np.pad(weights.values, ((0, 0), (1, 0)))  # the word of no letters has none
     S, low, top = len(weights.smear) - 1, min(wanted), weights.values.shape[1]
     shift = np.arange(-S, S + 1)[:, None, None]
@@ -295,7 +295,7 @@ def sweep_long_words(
                 column = np.searchsorted(wanted[d], code)
                 row, start = np.nonzero(np.append(wanted[d], -2)[column] == code)
                 cell = np.clip(place[:, 0, start], 0, L - d) * len(wanted[d]) + column[row, start]
-                for table, sums in zip(tables[d], (w, right, left, both), strict=True):
+                for table, sums in zip(tables[d], (right, left, both, w), strict=False):
                     np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
             if d > low:
                 first, last = backward[..., : L - d + 1], forward[..., d - 1 - D :]
