@@ -185,7 +185,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "strings_any strings_surrogate strings_motifs -k strands_are or merging or pwm_is or sorting": [
         ("strings/search.py", "weights.length - k - position", "weights.length - position"),
-        ("strings/search.py", "[good] ** k", "[good] ** 1"),
+        ("strings/search.py", "keepdims=True)) ** k", "keepdims=True)) ** 1"),
         ("strings/search.py", "[gain[t : t + n] for t in", "[gain[t - 1 : t - 1 + n] for t in"),
     ],
     "strings_svm": [

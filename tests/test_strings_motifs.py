@@ -67,12 +67,6 @@ def test_long_motifs_by_the_law_of_total_expectation():
 # The best motifs
 
 
-def expected_top(w, k, n, background):
-    Q = poim(w, k, background)
-    p = (background or Background.uniform(w.length)).probabilities(k)
-    return Q, np.sort(Q[p > 0])[::-1][:n]
-
-
 @pytest.mark.parametrize("name", BACKGROUNDS)
 def test_top_motifs_are_those_of_sorting_all(name, monkeypatch):
     """For words up to the degree, and for longer ones by exact gains."""
@@ -82,7 +76,9 @@ def test_top_motifs_are_those_of_sorting_all(name, monkeypatch):
         monkeypatch.setattr(weights_module, "DENSE_ENTRIES", most)
         w = random_weights(rng, 8, degree, shift=degree % 3)
         for k, n in ((1, 3), (4, 1), (6, 12), (7, 5)):
-            Q, expected = expected_top(w, k, n, background)
+            Q = poim(w, k, background)
+            p = (background or Background.uniform(8)).probabilities(k)
+            expected = np.sort(Q[p > 0])[::-1][:n]
             found = top_motifs(w, k, n, background, merge=False)
             motifs, positions, importances, _ = zip(*found, strict=True)
             np.testing.assert_allclose(importances, expected, rtol=1e-9, atol=1e-11)
