@@ -181,9 +181,9 @@ class Kernel:
                 yield delta * self.beta[-1] / len(strands), x, y, own
 
 
-def mix_positions(table: np.ndarray, factors: np.ndarray) -> np.ndarray:
+def mix_positions(table: np.ndarray, factors: np.ndarray, out: np.ndarray) -> np.ndarray:
     """sum_s factors[|s|] table[p - s] for each position p: a band of numbers times the table."""
-    n, reach, out = len(table), len(factors) - 1, np.empty_like(table)
+    n, reach = len(table), len(factors) - 1
     band = toeplitz(np.r_[factors, np.zeros(n)][:n])
     for start in range(0, n, _POSITIONS):
         rows = slice(start, start + _POSITIONS)

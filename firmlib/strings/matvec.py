@@ -37,6 +37,7 @@ class WDSOperator:
         padded = np.pad(np.minimum(X, size), ((0, 0), (0, short - 1)))
         self._words = np.ascontiguousarray(windows(padded, short, base).T)
         every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
+        self._tables = [np.zeros((2, length, base**d)) for d in range(1, short + 1)]
         self._unknown = [np.flatnonzero((word == size).any(axis=1)) for word in every]
         self._long = []
         for d in range(short + 1, degree + 1):
@@ -46,7 +47,7 @@ class WDSOperator:
             self._long.append(words)
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
-        """K v."""
+        """K v; not from several threads, because the sums of words are kept in place."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
         strands = self._words.shape[1] // len(v)
         v = np.tile(v / strands, strands)
@@ -57,19 +58,22 @@ class WDSOperator:
 
     def _short_words(self, v: np.ndarray) -> np.ndarray:
         """Sums of the longest, down to prefixes; mixed for each length, and added up again."""
-        base, longest = self._base, len(self._unknown)
-        sums: list[Any] = [np.array([np.bincount(word, v, base**longest) for word in self._words])]
-        for _ in range(longest - 1):
-            sums.append(sums[-1].reshape(len(self._words), -1, base) @ np.ones(base))
+        longer, base = self._tables[-1][0], self._base
+        for row, word in zip(longer, self._words, strict=True):
+            row[:] = np.bincount(word, v, len(row))
+        for g, _ in self._tables[-2::-1]:
+            longer = np.matmul(longer.reshape(*g.shape, base), np.ones(base), out=g)
         total = np.zeros((len(self._words), 1))
-        for d, unknown in enumerate(self._unknown, 1):
-            g = sums.pop()[: len(total) - d + 1]  # no word of d letters starts later
+        for d, ((g, mixed), unknown) in enumerate(zip(self._tables, self._unknown, strict=True)):
+            n = len(g) - d  # no word of d + 1 letters starts later
             g[:, unknown] = 0
-            total = np.repeat(total, base, axis=1)
-            total[: len(g)] += mix_positions(g, self._delta[d - 1])
+            mix_positions(g[:n], self._delta[d], mixed[:n])
+            mixed[n:] = 0
+            mixed += np.repeat(total, base, axis=1)
+            total = mixed
         score = np.zeros(len(v))
         for row, word in zip(total, self._words, strict=True):
-            score += row[word]
+            score += np.take(row, word, mode="clip")
         return score
 
 

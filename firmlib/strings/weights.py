@@ -155,7 +155,7 @@ class PositionalWeights:
             row, start = np.nonzero(code >= 0)
             cell = start * columns + code[row, start]
             np.add.at(w.reshape(-1), cell, self.values[i + row, d - 1])
-        return mix_positions(w, self.smear)
+        return mix_positions(w, self.smear, np.empty_like(w))
 
     def score(
         self,
