@@ -6,6 +6,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,8 @@ _BLOCK = 2**20  # bytes of a file read at once
 class Alphabet:
     """Up to 32 letters, a wildcard and other ambiguous symbols; case does not matter.
 
-    `wildcard` stands for any letter, and `sets` holds other ambiguous symbols, ``{"R": "AG"}``;
-    `complement` gives the complement of each of the `letters`. The code of a symbol is its place in
+    `wildcard` stands for any letter, `sets` holds other ambiguous symbols, ``{"R": "AG"}``, and
+    `complement` gives the complement of each letter. The code of a symbol is its place in
     `symbols`; `members` (n_symbols, n_letters) says which letters it stands for; words of up to
     `max_letters` letters fit into an int64.
 
@@ -54,7 +55,7 @@ class Alphabet:
         complement: str | None = None,
     ) -> None:
         check_integer("the number of letters", len(letters), 2, 32)
-        stands = {letter: letter for letter in letters} | {wildcard: letters} | dict(sets or {})
+        stands = {letter: letter for letter in letters} | {wildcard: letters, **(sets or {})}
         stands = {symbol.upper(): members.upper() for symbol, members in stands.items()}
         self.letters, self.wildcard = letters.upper(), wildcard.upper()
         self.symbols = "".join(stands)
@@ -65,16 +66,17 @@ class Alphabet:
             )
         if not all(members and set(members) <= set(self.letters) for members in stands.values()):
             raise ValueError(f"sets={sets!r} must give some of the letters {letters!r}")
-        self.members = np.array([[b in stands[symbol] for b in self.letters] for symbol in stands])
+        self.members = np.array(
+            [[b in members for b in self.letters] for members in stands.values()]
+        )
         self.complement = None
         if complement is not None:
             if sorted(complement.upper()) != sorted(self.letters):
                 raise ValueError(f"complement={complement!r} must hold the letters {letters!r}")
             order = [self.letters.index(letter) for letter in complement.upper()]
-            same = (self.members[:, None, order] == self.members[None]).all(axis=2)
+            same = (self.members[:, None, order] == self.members).all(axis=2)
             if not same.any(axis=1).all():
-                symbol = self.symbols[int(np.argmin(same.any(axis=1)))]
-                raise ValueError(f"sets must have a symbol for the complement of {symbol!r}")
+                raise ValueError(f"sets={sets!r} must have a symbol for each complement")
             self.complement = same.argmax(axis=1).astype(np.uint8)
         self.max_letters = max(d for d in range(1, 63) if len(letters) ** d <= 2**62)
         self._key = self.symbols, self.members.tobytes(), str(self.complement)
@@ -137,8 +139,8 @@ def encode(
         raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
     words: Any = seqs
     if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
-        array, a = _as_array(name, seqs), len(alphabet)
-        if array.dtype.kind in "biufc":
+        array, a = np.asarray(seqs), len(alphabet)
+        if array.dtype.kind in "biufc" or not array.size:
             hot = array.ndim > 1 and array.shape[-1] == a and (array.ndim > 2 or len(array) >= a)
             if hot and (np.sort(array, axis=-1) == np.eye(a)[-1]).all():
                 found = f"{name} of shape {array.shape} is one-hot"
@@ -148,61 +150,46 @@ def encode(
             found = f"{type(seqs).__name__} of shape {array.shape}"
             raise ValueError(f"{name} must be a list of sequences, got {found}")
         words = array.tolist()
-    kind = bytes if isinstance(words[0], bytes) else str
+    words = [word.decode("latin-1") if isinstance(word, bytes) else word for word in words]
     for i, word in enumerate(words):
-        if not isinstance(word, kind):
-            found = type(word).__name__
-            raise ValueError(f"{name}[{i}] is of type {found}; expected {kind.__name__} throughout")
-    lengths = np.fromiter(map(len, words), dtype=np.intp, count=len(words))
-    joined = b"".join(words) if kind is bytes else "".join(words).encode("latin-1", "replace")
-    codes = alphabet._codes[np.frombuffer(joined, dtype=np.uint8)]
-    bad = codes >= (len(alphabet) if unknown == "error" else _FOREIGN)
-    if bad.any():
-        end, first = np.cumsum(lengths), int(bad.argmax())
-        i = int(np.searchsorted(end, first, side="right"))
-        position = int(first - (end[i] - lengths[i]))
-        letter, (*most, last) = words[i][position : position + 1], alphabet.letters
-        symbol = chr(joined[first]).upper()
-        cure = _CURES.get(symbol, "") if symbol in "-*" or alphabet in (DNA, RNA) else ""
-        if codes[first] < _FOREIGN:
-            cure = "; to keep ambiguous letters and average over them, pass unknown='average'"
-        expected = f"expected {', '.join(most)} or {last}{cure}"
-        raise ValueError(f"{name}[{i}] has {letter!r} at position {position}; {expected}")
-    if lengths[0] == 0:
-        raise ValueError(f"{name}[0] is empty; expected at least one letter")
-    if (lengths != lengths[0]).any():
-        i = int(np.argmax(lengths != lengths[0]))
-        raise ValueError(
-            f"{name}[{i}] has length {lengths[i]}, but {name}[0] has length {lengths[0]}; expected "
-            "equal lengths: cut them, or fill up with N and pass unknown='average'"
-        )
-    return codes.reshape(len(words), -1)
+        if not isinstance(word, str):
+            raise ValueError(f"{name}[{i}] is of type {type(word).__name__}; expected text")
+        if len(word) != len(words[0]) or not word:
+            raise ValueError(
+                f"{name}[{i}] has length {len(word)}, but {name}[0] has length {len(words[0])}; "
+                "expected equal lengths: cut them, or fill up with N and pass unknown='average'"
+            )
+    letters = np.frombuffer("".join(words).encode("latin-1", "replace"), dtype=np.uint8)
+    codes = alphabet._codes[letters].reshape(len(words), -1)
+    return _check_codes(name, codes, alphabet, unknown, words)
 
 
-def _as_array(name: str, value: ArrayLike) -> np.ndarray:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{name} must be strings, or rows of codes of one length") from error
-    if array.size == 0:
-        raise ValueError(f"{name} is empty, got shape {array.shape}; expected sequences")
-    return array
-
-
-def _check_codes(name: str, array: np.ndarray, alphabet: Alphabet, unknown: str) -> np.ndarray:
+def _check_codes(
+    name: str, codes: np.ndarray, alphabet: Alphabet, unknown: str, words: list | None = None
+) -> np.ndarray:
+    """Return codes as bytes; `words` are what they stand for, to be shown."""
+    if codes.size == 0:
+        raise ValueError(f"{name} is empty, got shape {codes.shape}; expected sequences")
     last = len(alphabet if unknown == "error" else alphabet.symbols) - 1
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} holds {array.dtype}; expected strings or integer codes 0..{last}")
-    if array.ndim != 2:
-        raise ValueError(f"{name} must have 2 axes if it holds codes, got shape {array.shape}")
-    if array.min() < 0 or array.max() > last:
-        i, position = (int(k) for k in np.argwhere((array < 0) | (array > last))[0])
-        code = array[i, position]
-        cure = "; for ambiguous letters pass unknown='average'" * bool(last < code)
+    if codes.dtype.kind not in "iu":
+        raise ValueError(f"{name} holds {codes.dtype}; expected strings or integer codes 0..{last}")
+    if codes.ndim != 2:
+        raise ValueError(f"{name} must have 2 axes if it holds codes, got shape {codes.shape}")
+    if codes.min() < 0 or codes.max() > last:
+        i, position = np.argwhere((codes < 0) | (codes > last))[0].tolist()
+        found: Any = int(codes[i, position])
+        expected, cure = f"codes 0..{last}", ""
+        if last < found < len(alphabet.symbols):
+            cure = "; to keep ambiguous letters and average over them, pass unknown='average'"
+        if words is not None:
+            found = words[i][position : position + 1]
+            expected = f"{', '.join(alphabet.letters[:-1])} or {alphabet.letters[-1]}"
+            if found in "-*" or alphabet in (DNA, RNA):
+                cure = cure or _CURES.get(found.upper(), "")
         raise ValueError(
-            f"{name}[{i}] has {code} at position {position}; expected codes 0..{last}{cure}"
+            f"{name}[{i}] has {found!r} at position {position}; expected {expected}{cure}"
         )
-    return np.ascontiguousarray(array, dtype=np.uint8)
+    return np.ascontiguousarray(codes, dtype=np.uint8)
 
 
 def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error") -> list[str]:
@@ -214,13 +201,9 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     >>> decode([[2, 0, 3, 3, 0, 1, 0]])
     ['GATTACA']
     """
-    return to_text(_check_codes("codes", _as_array("codes", codes), alphabet, unknown), alphabet)
-
-
-def to_text(codes: np.ndarray, alphabet: Alphabet) -> list[str]:
-    """`decode` of checked codes."""
-    symbols = np.frombuffer(alphabet.symbols.encode(), dtype=np.uint8)[codes]
-    return symbols.view(f"S{codes.shape[1]}").ravel().astype(str).tolist()
+    checked = _check_codes("codes", np.asarray(codes), alphabet, unknown)
+    symbols = np.frombuffer(alphabet.symbols.encode(), dtype=np.uint8)[checked]
+    return symbols.view(f"S{checked.shape[1]}").ravel().astype(str).tolist()
 
 
 def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
@@ -265,14 +248,13 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     ['AA', 'AC', 'TT']
     """
     k, index = check_integer("k", k, 1, alphabet.max_letters), np.asarray(index)
-    if index.dtype.kind not in "iu" or index.ndim != 1 or index.size == 0:
-        found = f"{index.dtype} of shape {index.shape}"
-        raise ValueError(f"index must be a list of integers, got {found}")
     last = len(alphabet) ** k - 1
+    if index.dtype.kind not in "iu" or index.ndim != 1 or not index.size:
+        raise ValueError(f"index must be a list of integers, got {index!r:.60}")
     if index.min() < 0 or index.max() > last:
-        bad = index[(index < 0) | (index > last)][0]
-        raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {bad}")
-    return to_text(letters(index, k, len(alphabet)), alphabet)
+        found = f"{index.min()} to {index.max()}"
+        raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {found}")
+    return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
 
 
 def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
@@ -296,8 +278,8 @@ def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
 def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[str], list[str]]:
     """Read the names and sequences of a FASTA file, plain, gzip, bzip2 or xz.
 
-    Its first bytes show whether it is compressed. Lines that begin with ";" are comments. A text
-    of more than `max_bytes` after decompression is refused before it is read whole.
+    Lines that begin with ";" are comments. A text of more than `max_bytes` after decompression is
+    refused before it is read whole.
 
     Examples
     --------
@@ -309,32 +291,27 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     ...     read_fasta(Path(folder, "two.fa"))
     (['one', 'two'], ['GATTACA', 'ACGTACG'])
     """
-    max_bytes, text = check_integer("max_bytes", max_bytes, 1), bytearray()
+    max_bytes, content = check_integer("max_bytes", max_bytes, 1), bytearray()
     with Path(path).open("rb") as file:
         kinds = [kind for magic, kind in _PACKED.items() if file.peek(8).startswith(magic)]
         stream: Any = kinds[0](file) if kinds else file
         try:
-            while len(text) <= max_bytes and (block := stream.read(_BLOCK)):
-                text += block
-            if len(text) > max_bytes:
-                more = f"{path} holds more than max_bytes={max_bytes} bytes of text"
-                raise ValueError(f"{more}; if that is intended, raise max_bytes")
-            lines = re.split("\r\n|\r|\n", text.decode("utf-8-sig"))
+            while len(content) <= max_bytes and (block := stream.read(_BLOCK)):
+                content += block
+            if len(content) > max_bytes:
+                raise ValueError(f"{path} holds more than max_bytes={max_bytes} bytes of text")
+            text = content.decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is not a plain or compressed FASTA file: {error}") from error
-    names, seqs = [], []
-    for number, line in enumerate((line.strip(" \t") for line in lines), start=1):
-        if line.startswith(">"):
-            names.append(line[1:].strip(" \t"))
-            seqs.append([])
-        elif line and not line.startswith(";"):
-            if not names:
-                wanted = "expected a header '>name'"
-                raise ValueError(f"{path}: line {number} is {line!r:.30}; {wanted}")
-            seqs[-1].append(line)
-    if not names:
-        raise ValueError(f"{path} is empty; expected FASTA records")
-    if [] in seqs:
-        i = seqs.index([])
+    lines = [line.strip(" \t") for line in re.split("\r\n|\r|\n", text)]
+    lines = [line for line in lines if line and not line.startswith(";")]
+    starts = [i for i, line in enumerate(lines) if line.startswith(">")]
+    if not lines or starts[:1] != [0]:
+        found = f"begins with {lines[0]!r:.30}" if lines else "is empty"
+        raise ValueError(f"{path} {found}; expected FASTA records, each after a header '>name'")
+    names = [lines[i][1:].strip(" \t") for i in starts]
+    seqs = ["".join(lines[i + 1 : end]) for i, end in pairwise([*starts, len(lines)])]
+    if "" in seqs:
+        i = seqs.index("")
         raise ValueError(f"{path}: record {i} ({names[i]!r}) is empty; expected a sequence")
-    return names, list(map("".join, seqs))
+    return names, seqs

@@ -32,9 +32,9 @@ class Background:
 
         Pr(X[:D] = c) = initial[c],   Pr(X_{j+D} = b | X[j:j+D] = c) = transition[j, c, b].
 
-    D = 0 gives independent positions. Made by `uniform`, `product`, `markov`, `fit` and `given`.
-    Attributes: `length` L, `order` D, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet`
-    of a letters, and `name`, such as "uniform".
+    Made by `uniform`, `product`, `markov`, `fit` and `given`. Attributes: `length` L, `order` D,
+    0 for independent positions, `initial` (a**D,), `transition` (L - D, a**D, a), `alphabet` of a
+    letters, and `name`, such as "uniform".
 
     Examples
     --------
@@ -71,8 +71,8 @@ class Background:
     ) -> Self:
         """Homogeneous chain of `length` letters; it need not start in its stationary distribution.
 
-        `initial` (a**D,) is the distribution of the first D letters ([1.0] for D = 0) and
-        gives the order D; `transition` has shape (a**D, a).
+        `initial` (a**D,) is the distribution of the first D letters, ([1.0] for D = 0), and
+        `transition` has shape (a**D, a).
         """
         initial, a = check_rows("initial", initial, (None,)), len(alphabet)
         order = round(math.log(len(initial), a))
@@ -96,9 +96,9 @@ class Background:
         """Chain of this `order` from the counts in `seqs`, without words with ambiguous letters.
 
         One transition table for all positions, or with `positional` one for each: then a letter
-        that all sequences share is certain in its column. A homogeneous chain gives importance to
-        words over such a column, and `fit` warns of it. With `pseudo_count` 0, a context without
-        a next letter gets a uniform row.
+        that all sequences share is certain in its column. Otherwise `fit` warns of it, because
+        words over it get importance. With `pseudo_count` 0, a context without a next letter gets a
+        uniform row.
         """
         X, a = encode(seqs, alphabet=alphabet, unknown=unknown), len(alphabet)
         order = check_integer("order", order, 0, X.shape[1] - 1)
@@ -117,15 +117,14 @@ class Background:
                 "words over it get importance although nothing varies there; pass positional=True "
                 "to Background.fit, or leave the column out"
             )
-        first = np.full(a**order, float(pseudo_count))
-        for t, column in enumerate(letters(np.arange(a**order), order, a).T):
-            first *= possible[t, column]
+        context = letters(np.arange(a**order), order, a)
+        first = pseudo_count * possible[np.arange(order), context].prod(axis=1)
         start = windows(X[:, :order], order, a)[:, 0]
         first += np.bincount(start[start >= 0], minlength=a**order)
-        counts = np.tile(pseudo_count * possible[order:][:n, None], (1, a**order, 1))
         words = windows(X, order + 1, a)
-        cells = words + np.arange(words.shape[1]) * a ** (order + 1) * positional
-        counts += np.bincount(cells[words >= 0], minlength=counts.size).reshape(counts.shape)
+        columns = words.T if positional else [words.ravel()]
+        found = [np.bincount(code[code >= 0], minlength=a ** (order + 1)) for code in columns]
+        counts = np.reshape(found, (n, -1, a)) + pseudo_count * possible[order:][:n, None]
         first[:] = first if first.any() else 1
         counts[counts.sum(axis=2) == 0] = 1
         rows = counts / counts.sum(axis=2, keepdims=True)
@@ -175,8 +174,7 @@ class Background:
 
             Pr(x | z) = Pr(x) prod_t z_t(x_{j+t}) / Z
 
-        `motif` is a string, perhaps with ambiguous letters ("GATNNCA"), or an array (k, a) of
-        numbers z_t(b) >= 0.
+        `motif` is a string, perhaps with ambiguous letters, or an array (k, a) of z_t(b) >= 0.
         """
         if isinstance(motif, str):
             codes = encode([motif], alphabet=self.alphabet, unknown="average", name="motif")
@@ -187,17 +185,16 @@ class Background:
         j = check_integer("position", position, 0, last)
         if z.min() < 0:
             raise ValueError(f"motif must not be negative, got {z.min()}")
-        initial, transition, log_z = self.tilt(z, j)
+        tilted, log_z = self.tilt(z, j)
         if log_z == -np.inf:
             shown = motif if isinstance(motif, str) else z
             raise ValueError(f"motif={shown} has probability 0 at position {j}; expected more")
-        return type(self)(initial, transition, self.alphabet)
+        return tilted
 
-    def tilt(self, z: np.ndarray, position: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Initial and transition of Pr(x) prod_t z[t, x_{position+t}] / Z, and log Z.
+    def tilt(self, z: np.ndarray, position: int) -> tuple[Self, float]:
+        """The chain Pr(x) prod_t z[t, x_{position+t}] / Z, and log Z.
 
         By messages from the end, beta_j(c) = sum_b Pr(b | c) factors_{j+D}(b) beta_{j+1}(c[1:] b).
-        What cannot be reached keeps its transitions.
         """
         D, a, C = self.order, len(self.alphabet), len(self.initial)
         factors = np.ones((self.length, a))
@@ -211,13 +208,12 @@ class Background:
             transition[j, possible] = step[possible] / beta[possible, None]
             largest = beta.max() or 1.0  # taken out, so that products do not vanish
             beta, log_z = beta / largest, log_z + np.log(largest)
-        initial = self.initial * beta
-        for t, column in enumerate(letters(np.arange(C), D, a).T):
-            initial = initial * factors[t, column]
+        own = factors[np.arange(D), letters(np.arange(C), D, a)].prod(axis=1)
+        initial = self.initial * beta * own
         total = initial.sum()
         if total == 0:
-            return self.initial, transition, -np.inf
-        return initial / total, transition, float(log_z + np.log(total))
+            return self, -np.inf
+        return type(self)(initial / total, transition, self.alphabet), float(log_z + np.log(total))
 
     def motif_probabilities(self, motifs: Sequence[str] | ArrayLike) -> np.ndarray:
         """Pr(X[j:j+k] = z) for `motifs` z of one length k, shape (n_motifs, L - k + 1)."""
@@ -246,7 +242,7 @@ class Background:
             p = (p[:-1].reshape(len(step), -1, a**D, 1) * step).reshape(len(step), -1)
         for _ in range(k, D):
             p = marginal(p, a)
-        return p
+        return np.minimum(p, 1)  # sums may round up
 
 
 def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:

@@ -28,16 +28,9 @@ __all__ = ["plot_importance_along", "plot_letters", "plot_logo", "plot_poim"]
 LETTER_COLORS = {"A": GREEN, "C": BLUE, "G": ORANGE, "T": RED, "U": RED}  # others are grey
 
 
-def plot_importance_along(
-    importance: PositionalWeights | ArrayLike,
-    motif: str,
-    background: Background | None = None,
-    *,
-    scale: str = "poim",
-    ax: Axes | None = None,
-) -> Axes:
+def plot_importance_along(importance: ArrayLike, motif: str, *, ax: Axes | None = None) -> Axes:
     """Draw `importance_along`: a motif, its neighbours, the null's mean ± 1 sd (Figure 3)."""
-    table = importance_along(importance, motif, background, scale=scale)
+    table = importance_along(importance, motif)
     ax = plt.subplots(figsize=(5, 3))[1] if ax is None else ax
     x, mean, sd = table["position"], table["null mean"], table["null sd"]
     ax.fill_between(x, mean - sd, mean + sd, color=GREY, alpha=0.35, linewidth=0, label="null ± sd")

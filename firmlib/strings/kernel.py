@@ -1,6 +1,7 @@
 """The weighted degree kernel with shifts: its matrix and its diagonal."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -37,21 +38,17 @@ def wds_kernel(
 
     With x[i:i+d] the word of length d at position i,
 
-        k(x, y) = sum_{d=1..D} beta_d sum_{i} ( I(x[i:i+d] = y[i:i+d])
-                  + sum_{s=1..S} delta_s ( I(x[i+s:i+s+d] = y[i:i+d])
-                                         + I(x[i:i+d] = y[i+s:i+s+d]) ) ),
+        k(x, y) = sum_{d=1..D} beta_d sum_{|s|<=S} delta_|s| sum_i I(x[i+s:i+s+d] = y[i:i+d]),
 
-    beta_d = 2 (D - d + 1) / (D (D + 1)); delta_s = 1 / (2 (s + 1)) as published ("rase": Rätsch,
-    Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) as in Shogun ("shogun").
-    Both are positive semi-definite: 1 + sum_s 2 delta_s cos(s t) is never negative.
+    beta_d = 2 (D - d + 1) / (D (D + 1)), delta_0 = 1, delta_s = 1 / (2 (s + 1)) as published
+    ("rase": Rätsch, Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) ("shogun").
 
     Parameters
     ----------
     X, Y : n and m sequences of one length, as strings or codes; without Y it is X
     degree, shift : ints, the length D of the longest words, up to 31 (14 for proteins), and S
     shift_weights : {"rase", "shogun"}, default "rase"
-    normalize : bool, default True
-        Divide by sqrt(k(x, x) k(y, y)); sequences without a known letter get 0.
+    normalize : bool, default True, divide by sqrt(k(x, x) k(y, y))
     reverse_complement : bool, default False
         Take (k(x, y) + k(x, y')) / 2, y' the reverse complement of y: the strand does not matter.
     alphabet, unknown : as in `encode`
@@ -75,9 +72,7 @@ def wds_kernel(
 
 
 def wds_diagonal(X: ArrayLike, **kernel: Any) -> np.ndarray:
-    """Return k(x, x) of every sequence, shape (n,), not normalized.
-
-    `kernel` holds the arguments of `wds_kernel`: `degree` and, if they are needed, others.
+    """Return k(x, x) of every sequence, not normalized; `kernel` as in `wds_kernel`.
 
     Examples
     --------
@@ -97,32 +92,30 @@ def check_kernel(
     return X, Kernel(X.shape[1], alphabet=alphabet, **options)
 
 
+@dataclass
 class Kernel:
-    """A kernel on checked codes of `length` letters; the arguments are those of `wds_kernel`.
+    """A kernel on checked codes of `length` letters; the other fields are those of `wds_kernel`.
 
     `beta` is beta_1, ..., beta_D, which sum to 1; `delta` is 1, delta_1, ..., delta_S.
     """
 
-    def __init__(
-        self,
-        length: int,
-        *,
-        degree: int,
-        shift: int = 0,
-        shift_weights: str = "rase",
-        normalize: bool = True,
-        reverse_complement: bool = False,
-        alphabet: Alphabet = DNA,
-    ) -> None:
-        where = f"for sequences of length {length}"
-        check_integer(f"degree {where}", degree, 1, min(31, alphabet.max_letters, length))
-        check_integer(f"shift {where}", shift, 0, length - 1)
-        check_option("shift_weights", shift_weights, ("rase", "shogun"))
-        s = np.arange(1, shift + 1)
-        self.delta = np.r_[1.0, 1 / (2 * (s + 1) if shift_weights == "rase" else 2 * s)]
+    length: int
+    degree: int
+    shift: int = 0
+    shift_weights: str = "rase"
+    normalize: bool = True
+    reverse_complement: bool = False
+    alphabet: Alphabet = DNA
+
+    def __post_init__(self) -> None:
+        where, degree = f"for sequences of length {self.length}", self.degree
+        most = min(31, self.alphabet.max_letters, self.length)
+        check_integer(f"degree {where}", degree, 1, most)
+        check_integer(f"shift {where}", self.shift, 0, self.length - 1)
+        check_option("shift_weights", self.shift_weights, ("rase", "shogun"))
+        s = np.arange(1, self.shift + 1)
+        self.delta = np.r_[1.0, 1 / (2 * (s + 1) if self.shift_weights == "rase" else 2 * s)]
         self.beta = 2 * np.arange(degree, 0, -1) / (degree * (degree + 1))
-        self.degree, self.normalize, self.alphabet = degree, normalize, alphabet
-        self.reverse_complement = reverse_complement
 
     def strands(self, X: np.ndarray) -> list[np.ndarray]:
         """X, and if both strands count also its reverse complement."""
@@ -137,7 +130,7 @@ class Kernel:
         compiled = _loop() if work >= _WORTH else None
         for factor, x, y, own in self._shifted(X, Y):
             if compiled:
-                compiled.add_common(x, y, own.ravel(), self.degree, factor, K, symmetric)
+                compiled.add_common(x, y, own, self.degree, factor, K, symmetric)
                 continue
             for rows, columns in product(*map(gen_batches, K.shape, _TILE)):
                 if not symmetric or columns.stop > rows.start:
@@ -168,14 +161,12 @@ class Kernel:
     def _shifted(self, X: np.ndarray, Y: np.ndarray) -> Iterator[tuple]:
         """For each strand and shift its factor, bits of x[s:] over y[:-s], of x[:-s] over y[s:].
 
-        They stand in planes of 64-bit words, with a mask of the bits that a word counts. The bits
-        of x are flipped, so that x ^ y is 1 where they agree and 0 past their ends. Unknown letters
-        have one code in x and another in y, so that they agree with nothing.
+        Also which bits each word of 64 counts. The bits of x are flipped, so that x ^ y is 1 where
+        they agree and 0 past their ends. Unknown letters have other codes in x than in y.
         """
-        size, length, degree = len(self.alphabet), X.shape[1], self.degree
-        strands = self.strands(Y)
-        for strand in strands:
-            A, B, last = X, strand, size - 1
+        size, length, strands = len(self.alphabet), X.shape[1], self.strands(Y)
+        for B in strands:
+            A, last = X, size - 1
             if max(A.max(), B.max()) > last:
                 A, B, last = np.minimum(A, size), np.where(last < B, size + 1, B), size + 1
             n_planes = last.bit_length()
@@ -183,15 +174,11 @@ class Kernel:
             for s, delta in enumerate(self.delta):
                 parts = [(A[:, s:], B[:, : length - s])]
                 parts += [(A[:, : length - s], B[:, s:])] if s else []
-                x, y = (
-                    np.concatenate([_planes(part, degree, n_planes) for part in side], axis=1)
-                    for side in zip(*parts, strict=True)
-                )
-                shape = len(parts), x.shape[1] // len(parts)
-                own = np.full(shape, 2**64 - 2 ** (degree - 1), np.uint64)
-                own[:, 0] = 2**64 - 1
-                factor = delta * self.beta[-1] / len(strands)
-                yield factor, x, y, own.reshape(-1, 1)
+                planes = [[_planes(side, self.degree, n_planes) for side in part] for part in parts]
+                x, y = (np.concatenate(side, axis=1) for side in zip(*planes, strict=True))
+                own = np.full(x.shape[1], 2**64 - 2 ** (self.degree - 1), np.uint64)
+                own[:: x.shape[1] // len(parts)] = 2**64 - 1  # the first word of each part
+                yield delta * self.beta[-1] / len(strands), x, y, own
 
 
 def mix_positions(table: np.ndarray, factors: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -218,8 +205,7 @@ def _loop() -> Any:
 def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:
     """Bits of n sequences, from low to high, in 64-bit words, shape (n_planes, words, n).
 
-    Each word begins with the last degree - 1 letters of the word before, so that no match needs
-    to look across.
+    Each begins with the last degree - 1 letters of the one before: no match looks across.
     """
     n, length = codes.shape
     step = 65 - degree
@@ -237,19 +223,15 @@ def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) ->
 
     It ends where one of d - 1 letters ends and the letter d - 1 places before matches too.
     """
-    match = x[0] ^ y[0]
-    for plane in range(1, len(x)):
-        match &= x[plane] ^ y[plane]
-    shape = match.shape[1:]
-    match = match.reshape(len(own), -1)
-    ends = match & own
+    match = np.bitwise_and.reduce(x ^ y)
+    ends = match & own.reshape(-1, *[1] * (match.ndim - 1))
     most = int(np.bitwise_count(own).sum())
-    total = np.zeros(match.shape[1], np.min_scalar_type(most * degree * (degree + 1) // 2))
+    total = np.zeros(match.shape[1:], np.min_scalar_type(most * degree * (degree + 1) // 2))
     for factor in range(degree, 0, -1):
-        ending = np.add.reduce(np.bitwise_count(ends), axis=0, dtype=np.min_scalar_type(most))
+        ending = np.bitwise_count(ends).sum(axis=0, dtype=np.min_scalar_type(most))
         if not ending.any():
             break
         total += np.multiply(ending, factor, dtype=total.dtype)
         match += match
         ends &= match
-    return total.reshape(shape)
+    return total

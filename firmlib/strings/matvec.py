@@ -18,15 +18,12 @@ __all__ = ["WDSOperator"]
 class WDSOperator:
     """The kernel matrix of codes X as an operator: ``WDSOperator(X, kernel) @ v`` is K v without K.
 
-    Sum v over the sequences that have the word u at position p, mix the sums of u over shifts, and
-    let every sequence collect the mixtures of its words:
+    With g_d(u, p) the sum of v over the sequences that have the word u of d letters at p,
 
-        g_d(u, p) = sum_j v_j I(x_j[p:p+d] = u),
-        (K v)_i = sum_d beta_d sum_p ( g_d(u, p) + sum_s delta_s (g_d(u, p-s) + g_d(u, p+s)) )
+        (K v)_i = sum_d beta_d sum_p sum_{|s|<=S} delta_|s| g_d(x_i[p:p+d], p - s).
 
-    with u = x_i[p:p+d]. Short words have tables of all: sums go from words to their prefixes,
-    mixtures from prefixes to words. Long words are numbered only if they occur in X. Both take
-    O(n L) steps, the latter for each length.
+    Short words have tables of all: sums go from words to their prefixes, mixtures from prefixes to
+    words. Long words are numbered only if they occur in X.
     """
 
     def __init__(self, X: np.ndarray, kernel: Kernel) -> None:
@@ -36,14 +33,12 @@ class WDSOperator:
         self._base = base = size + int(X.max() >= size)  # an unknown letter is one more
         self._delta = np.outer(kernel.beta, kernel.delta)
         short = max(d for d in range(1, degree + 1) if d == 1 or base**d <= 2 * n)
-        entries = [(length - d) * (base ** (d + 1) if d < short else 2 * n) for d in range(degree)]
-        check_memory("the table of the words in X", (sum(entries), 2))
-        known = np.minimum(X, size)
-        self._ends = [windows(known[:, p : p + short], min(short, length - p), base)[:, 0]
-                      for p in range(length)]  # fmt: skip
-        self._tables = [np.empty((2, length - d + 1, base**d)) for d in range(1, short + 1)]
+        check_memory("the table of the words in X", (length, 4 * base**short, degree))
+        padded = np.pad(np.minimum(X, size), ((0, 0), (0, short - 1)))
+        self._words = np.ascontiguousarray(windows(padded, short, base).T)
         every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
-        self._known = [(word < size).all(axis=1) for word in every] if base > size else []
+        self._tables = [np.zeros((2, length, base**d)) for d in range(1, short + 1)]
+        self._unknown = [np.flatnonzero((word == size).any(axis=1)) for word in every]
         self._long = []
         for d in range(short + 1, degree + 1):
             code = windows(X, d, size)
@@ -54,7 +49,7 @@ class WDSOperator:
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
         """K v; not from several threads, because the sums of words are kept in place."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
-        strands = len(self._ends[0]) // len(v)
+        strands = self._words.shape[1] // len(v)
         v = np.tile(v / strands, strands)
         score = self._short_words(v)
         for F, mix in self._long:
@@ -62,24 +57,23 @@ class WDSOperator:
         return score[: self.shape[0]] * self.scale
 
     def _short_words(self, v: np.ndarray) -> np.ndarray:
-        """Sums down to prefixes, mixed, and up again; each p ends with its longest short word."""
-        base, score, longer = self._base, np.zeros(len(v)), np.zeros((0, 0))
-        for g, _ in self._tables[::-1]:
-            by_prefix = longer.reshape(-1, g.shape[1], base)
-            np.matmul(by_prefix, np.ones(base), out=g[: len(longer)])
-            for p in range(len(longer), len(g)):
-                g[p] = np.bincount(self._ends[p], v, g.shape[1])
-            longer = g
-        shorter = np.zeros((len(self._ends) + 1, 1))
-        for d, (g, mixed) in enumerate(self._tables, 1):
-            mix_positions(g, self._delta[d - 1], mixed)
-            if self._known:
-                mixed *= self._known[d - 1]
-            mixed += np.repeat(shorter[: len(mixed)], base, axis=1)
-            last = d == len(self._tables)
-            for p in range(0 if last else len(mixed) - 1, len(mixed)):
-                score += np.take(mixed[p], self._ends[p], mode="clip")
-            shorter = mixed
+        """Sums of the longest, down to prefixes; mixed for each length, and added up again."""
+        longer, base = self._tables[-1][0], self._base
+        for row, word in zip(longer, self._words, strict=True):
+            row[:] = np.bincount(word, v, len(row))
+        for g, _ in self._tables[-2::-1]:
+            longer = np.matmul(longer.reshape(*g.shape, base), np.ones(base), out=g)
+        total = np.zeros((len(self._words), 1))
+        for d, ((g, mixed), unknown) in enumerate(zip(self._tables, self._unknown, strict=True)):
+            n = len(g) - d  # no word of d + 1 letters starts later
+            g[:, unknown] = 0
+            mix_positions(g[:n], self._delta[d], mixed[:n])
+            mixed[n:] = 0
+            mixed += np.repeat(total, base, axis=1)
+            total = mixed
+        score = np.zeros(len(v))
+        for row, word in zip(total, self._words, strict=True):
+            score += np.take(row, word, mode="clip")
         return score
 
 
@@ -88,7 +82,7 @@ def common_words(
 ) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
     """F[i, (u, p)] = 1 if sequence i of n has the word u at p; how to mix sums of u over shifts.
 
-    `row`, `place` and `word` give i, p and the number of u for each word, in the order of p.
+    `row`, `place` and `word` give i, p and u, in the order of p.
     """
     order = np.argsort(word, kind="stable")
     row, place, word = row[order], place[order], word[order]

@@ -1,22 +1,19 @@
 """Importance of given motifs of any length, without a table of all words."""
 
 from collections.abc import Sequence
-from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
+from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.poim import (
     ROUNDING,
     check_weights,
     exact_poim,
     expected_score,
-    messages,
     sweep,
     sweep_long_words,
 )
@@ -26,7 +23,7 @@ from firmlib.tables.checks import check_array, check_integer, check_option
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
 
 _WORDS = 2**12  # that a motif with ambiguous letters stands for, to sum them one by one
-_BATCH = 2**14  # words at once
+_BATCH = 2**12  # words at once
 
 
 def motif_importance(
@@ -40,8 +37,8 @@ def motif_importance(
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
 
-    A motif may have ambiguous letters, such as N for a gap; then "= z" reads "is one of the words
-    that z stands for". A matrix of letter probabilities M (a PWM) is a feature, too: with the odds
+    With ambiguous letters, such as N for a gap, z stands for one of several words. A matrix of
+    letter probabilities M (a PWM) is a feature, too: with the odds
     f(x) = prod_t M_t(x_{j+t}) / Pr(X_{j+t} = x_{j+t}),
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
@@ -89,7 +86,7 @@ def soft_importance(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Q', E f and E f^2 of features f = prod_t odds[i, j, t, X_{j+t}] at each position j.
 
-    A feature of few words is their weighted sum; else each position has its own tilted chain.
+    A feature of few words is their sum; else each position has its own tilted chain.
     """
     (n, _, k, _), support = odds.shape, np.any(odds > 0, axis=1)
     Q, first, second = np.zeros((3, n, weights.length - k + 1))
@@ -108,12 +105,12 @@ def soft_importance(
         Q[i] = np.add.reduceat(p * _word_importance(weights, Z, background), start)
         Q[i] /= np.where(first[i] > 0, first[i], 1)
     for i in np.flatnonzero(count > _WORDS):
+        mean = expected_score(weights, background)
         for j, rows in enumerate(np.broadcast_to(odds[i], (Q.shape[1], *odds.shape[2:]))):
-            initial, transition, log_z = background.tilt(rows, j)
+            tilted, log_z = background.tilt(rows, j)
             if log_z > -np.inf:
-                tilted = Background(initial, transition, weights.alphabet)
-                Q[i, j] = expected_score(weights, tilted) - expected_score(weights, background)
-                first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[2]])
+                Q[i, j] = expected_score(weights, tilted) - mean
+                first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[1]])
     return Q, first, second
 
 
@@ -121,88 +118,48 @@ def _word_importance(
     weights: PositionalWeights, Z: np.ndarray, background: Background
 ) -> np.ndarray:
     """Q' (n, L - k + 1) of words: weights inside, and expected ones beside, minus E[s]."""
-    D, k, n, a = (
-        background.order,
-        Z.shape[1],
-        weights.length - Z.shape[1] + 1,
-        len(weights.alphabet),
-    )
-    if k <= D:
+    D, k, a = background.order, Z.shape[1], len(weights.alphabet)
+    n = weights.length - k + 1
+    if k < D:
         return exact_poim(weights, k, background)[:, windows(Z, k, a)[:, 0]].T
-    total = np.zeros((n, len(Z)))
-    for d in range(1, min(k, weights.degree) + 1):
-        codes, column = np.unique(windows(Z, d, a), return_inverse=True)
-        w = weights.columns(d, codes)
-        for t, word in enumerate(column.T):
-            total += w[t : t + n, word]
-
-    def add(d: int, right: Any, left: Any, both: Any, prefix: Any, suffix: Any) -> None:
-        """What reaches out of the first or the last d letters of the motifs."""
-        for table, start, word in ((right, k - d, suffix), (left, 0, prefix), (both, 0, prefix)):
-            if np.ndim(table) and (table is not both or d == k):
-                np.add(total, table[start : start + n, word], out=total)
-
-    ends = {d: windows(Z, d, a)[:, [0, -1]] for d in range(D, k + 1)}
-    for d, _, right, left, both in sweep(weights, background):
-        if d == D:
-            right, left, mean = messages(weights, background, right, left)
-            left -= mean
-        if d <= k:
-            add(d, right, left, both, *ends[d].T)
+    levels = [(d, windows(Z, d, a), *tables) for d, *tables in sweep(weights, background) if d <= k]
     long = range(max(D, weights.split) + 1, min(k, weights.degree) + 1)
-    wanted = {d: np.unique(ends[d]) for d in long}
+    wanted = {d: np.unique(windows(Z, d, a)) for d in long}
     for d, tables in sweep_long_words(weights, background, wanted).items() if wanted else ():
-        add(d, *tables, *np.searchsorted(wanted[d], ends[d]).T)
+        levels.append((d, np.searchsorted(wanted[d], windows(Z, d, a)), *tables))
+    total = np.zeros((n, len(Z)))
+    for d, word, right, left, both, w in levels:
+        for t, inner in enumerate(word.T):
+            total += w[t : t + n, inner]
+        for table, start, end in ((right, k - d, -1), (left, 0, 0), (both, 0, 0)):
+            if np.ndim(table) and (table is not both or d == k):
+                total += table[start : start + n, word[:, end]]
     return total.T
 
 
 def importance_along(
-    importance: PositionalWeights | ArrayLike,
-    motif: str,
-    background: Background | None = None,
-    *,
-    scale: str = "poim",
-    alphabet: Alphabet = DNA,
+    importance: ArrayLike, motif: str, *, alphabet: Alphabet = DNA
 ) -> pd.DataFrame:
     """Importance of a motif and of its neighbours along the sequence, as in Figure 3.
 
-    `importance` is PositionalWeights, or an array of shape (L - k + 1, a**k) over the `alphabet`,
-    as `poim` or `PositionalWeights.dense` give it, for which `background` and `scale` are not used.
-    The DataFrame has one row per position and the columns "position", "motif", "distance 1" and
-    "distance 2" (means over all strings with 1 or 2 letters changed), "null mean" and "null sd"
-    (over the strings that differ from the motif at every position, or 4096 random ones of them if
-    they are more than 2187).
+    `importance` has the shape (L - k + 1, a**k), as `poim` and `PositionalWeights.dense` give it.
+    The columns are "position", "motif", "distance 1" and "distance 2" (means over all strings with
+    1 or 2 letters changed), "null mean" and "null sd" (over the strings that differ at every
+    position, or 4096 random ones of them if they are more than 2187).
     """
-    alphabet = getattr(importance, "alphabet", alphabet)
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
     k = len(z)
-    if isinstance(importance, PositionalWeights):
-        importance, background = check_weights(importance, background)
-    else:
-        importance = check_array("importance", importance, 2, (None, a**k))
-
-    def values(change: np.ndarray) -> np.ndarray:
-        strings = (z + change) % a
-        if isinstance(importance, np.ndarray) or background is None:
-            return np.asarray(importance)[:, windows(strings, k, a)[:, 0]]
-        return exact_importance(importance, strings, background, scale).T
-
-    few = (a - 1) ** k <= 3**7
-    null = values(_changes(k, k, a) if few else np.random.default_rng(0).integers(1, a, (4096, k)))
-    columns = {"position": np.arange(len(null)), "motif": values(_changes(k, 0, a))[:, 0]}
+    Q = check_array("importance", importance, 2, (None, a**k))
+    changed = (letters(np.arange(a**k), k, a) != z).sum(axis=1)
+    null = Q[:, changed == k]
+    if null.shape[1] > 3**7:
+        random = z + np.random.default_rng(0).integers(1, a, (4096, k))
+        null = Q[:, windows(random % a, k, a)[:, 0]]
+    columns = {"position": np.arange(len(Q)), "motif": Q[:, changed == 0][:, 0]}
     for r in range(1, min(k, 2) + 1):
-        columns[f"distance {r}"] = values(_changes(k, r, a)).mean(axis=1)
+        columns[f"distance {r}"] = Q[:, changed == r].mean(axis=1)
     columns |= {"null mean": null.mean(axis=1), "null sd": null.std(axis=1)}
     return pd.DataFrame(columns)
-
-
-def _changes(k: int, r: int, a: int) -> np.ndarray:
-    """What to add to codes, modulo a, to change r of k letters, in all ways."""
-    where = np.array(list(combinations(range(k), r)), dtype=int)
-    steps = np.array(list(product(range(1, a), repeat=r)), dtype=int)
-    changes = np.zeros((len(where), len(steps), k), dtype=int)
-    np.put_along_axis(changes, where[:, None, :], steps[None], axis=2)
-    return changes.reshape(-1, k)
 
 
 def letter_contributions(

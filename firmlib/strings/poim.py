@@ -1,6 +1,5 @@
 """Positional oligomer importance matrices, exact for any Markov background (Sections 1.2, 2.3)."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from firmlib.binary import firm_from_poim
 from firmlib.strings.alphabet import DNA, Alphabet, encode, windows
 from firmlib.strings.background import Background, marginal
-from firmlib.strings.weights import PositionalWeights, check_background, find
+from firmlib.strings.weights import PositionalWeights, check_background
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_option, warn
 
 __all__ = ["max_by_length", "motif_rank", "poim"]
@@ -34,9 +33,8 @@ def poim(
 
         Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)],
 
-    exactly, for any k, in time linear in the size of the weights and of the result (Zien et al.,
-    POIMs: positional oligomer importance matrices, Bioinformatics 24(13), 2008). Columns are in the
-    order of `word_index`. Impossible words have importance 0.
+    exactly (Zien et al., POIMs: positional oligomer importance matrices, Bioinformatics 24(13),
+    2008). Columns are in the order of `word_index`. Impossible words have importance 0.
 
     Parameters
     ----------
@@ -59,10 +57,9 @@ def poim(
     if callable(weights) and background is not None and n is not None:
         from firmlib.strings.surrogate import fit_surrogate
 
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "the surrogate explains only")  # said below
-            weights = fit_surrogate(weights, background, n, random_state=random_state)
-    weights, background = check_weights(weights, background)
+        weights = fit_surrogate(weights, background, n, random_state=random_state)
+    else:
+        weights, background = check_weights(weights, background)
     return exact_poim(weights, check_integer("k", k, 1, weights.length), background, scale)
 
 
@@ -72,12 +69,9 @@ def check_weights(
     """Return both, the background uniform for None; warn of a surrogate that explains little."""
     if not isinstance(weights, PositionalWeights):
         kind = type(weights).__name__
-        hint = "pass fit_surrogate(model, background, n), or to poim also background and n"
-        if hasattr(weights, "weights_"):
-            hint = f"pass its weights, {kind}.weights_"
-        elif not callable(weights):
-            hint = "pass fit_surrogate(model.decision_function, background, n), or another function"
-        raise ValueError(f"weights is a {kind}; expected PositionalWeights: {hint}")
+        hint = "fit_surrogate(model, background, n), or to poim also background and n"
+        hint = f"its weights, {kind}.weights_" if hasattr(weights, "weights_") else hint
+        raise ValueError(f"weights is a {kind}; expected PositionalWeights: pass {hint}")
     if weights.r2 is not None and weights.r2 < LOW_R2:
         warn(
             f"these importances are those of a surrogate with R² {weights.r2:.2f}, which misses "
@@ -99,51 +93,39 @@ def exact_poim(
     because what lies left and what lies right of D known letters is independent.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    top = max(k, D + 1)
+    top = max(k, D)
     tables = 8 if k < weights.degree else 2  # in memory at once
     check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
     levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
-    right, left, mean = messages(weights, background, *levels[D][1:3])
-    left -= mean
-    inside, inner = np.zeros((L + 1, 1)), None
-    for d in range(1, D + 1):
-        inside, inner = _join(a, weights.dense(d), inside, inside, inner), inside
-    prefix, suffix, T = inside + left, inside + right, inside + left + right
+    right, left, both, w = levels[D]
+    T, inner = w + right + left, None
     for d in range(D + 1, top + 1):
-        w, right, left, both = levels.pop(d)
-        T, inner = _join(a, total(w, right, left), prefix, suffix, inner), T
-        if d < top:
-            prefix, suffix = (T - part if np.ndim(part) else T for part in (right, left))
-        elif np.ndim(both):
-            T += both
-    Q = T if k > D else _means(T, k, background)
+        prefix, suffix = (T - table if np.ndim(table) else T for table in (right, left))
+        T, inner = _join(a, prefix, suffix, inner), T
+        right, left, both, w = levels.pop(d, (0.0,) * 4)
+        if np.ndim(w):
+            T += total(w, right, left)
+    if np.ndim(both):
+        T += both
+    if k < D:
+        T *= background.probabilities(D)
+        for _ in range(D - k):
+            T = marginal(T, a)
+        p = background.probabilities(k)
+        T /= np.where(p > 0, p, 1)
     if scale == "firm" or background.has_zeros:
-        for q, p in zip(Q, background.probabilities(k), strict=True):
+        for q, p in zip(T, background.probabilities(k), strict=True):
             q[:] = firm_from_poim(q, p) if scale == "firm" else np.where(p > 0, q, 0)
-    return Q
+    return T
 
 
-def _join(
-    a: int, own: Any, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None
-) -> np.ndarray:
-    """own(z) + prefix(z[:-1]) + suffix(z[1:]) - inner(z[1:-1]) for all words z, all positions."""
+def _join(a: int, prefix: np.ndarray, suffix: np.ndarray, inner: np.ndarray | None) -> np.ndarray:
+    """prefix(z[:-1]) + suffix(z[1:]) - inner(z[1:-1]) for all words z, at all positions."""
     joined = np.empty((len(prefix) - 1, a, prefix.shape[1]))
     for j, out in enumerate(joined):
         rest = suffix[j + 1] if inner is None else suffix[j + 1] - np.repeat(inner[j + 1], a)
         np.add(np.repeat(prefix[j], a).reshape(a, -1), rest, out=out)
-    joined = joined.reshape(len(joined), -1)
-    if np.ndim(own):
-        joined += own
-    return joined
-
-
-def _means(T: np.ndarray, k: int, background: Background) -> np.ndarray:
-    """Means over the letters that words of D + 1 letters have more than words of k <= D."""
-    weighted = T * background.probabilities(background.order + 1)
-    for _ in range(background.order + 1 - k):
-        weighted = marginal(weighted, len(background.alphabet))
-    p = background.probabilities(k)
-    return weighted / np.where(p > 0, p, 1)
+    return joined.reshape(len(joined), -1)
 
 
 def motif_rank(
@@ -151,9 +133,8 @@ def motif_rank(
 ) -> int:
     """Rank of a motif among all words of its length, by the mean importance over positions.
 
-    `importance` is a table as from `poim`; `positions` selects places of the motif's first letter,
-    and `alphabet` is as in `encode`. Rank 1 is ahead of every other word; ties, up to rounding,
-    count against the motif.
+    `importance` is a table as from `poim`; `positions` are those of the motif's first letter, and
+    `alphabet` is as in `encode`. Ties, up to rounding, count against the motif.
 
     Examples
     --------
@@ -165,9 +146,7 @@ def motif_rank(
     codes, a = encode([motif], alphabet=alphabet, name="motif"), len(alphabet)
     importance = check_array("importance", importance, 2, (None, a ** codes.shape[1]))
     if not isinstance(positions, slice) or not len(importance[positions]):
-        raise ValueError(
-            f"positions={positions!r} must be a slice of the {len(importance)} positions"
-        )
+        raise ValueError(f"positions={positions!r} must be a slice of {len(importance)} positions")
     mean = importance[positions].mean(axis=0)
     own = mean[windows(codes, codes.shape[1], a)[0, 0]]
     return int((mean >= own - ROUNDING * np.abs(mean).max()).sum())
@@ -182,8 +161,8 @@ def max_by_length(
 ) -> pd.DataFrame:
     """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
-    A DataFrame of the lengths 1 to `max_k` by positions; NaN where a word does not fit.
-    `background` and `scale` as in `poim`. On the scale "firm", lengths can be compared.
+    The lengths 1 to `max_k` by positions; `background` and `scale` as in `poim`. On the scale
+    "firm", lengths can be compared.
 
     Examples
     --------
@@ -210,110 +189,64 @@ def max_by_length(
 def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[tuple]:
     """Expected weights of the words that reach out of a window, from long windows to short ones.
 
-    Yields d, w, and, given X[i:i+d] = y, the expected sum of the weights of all words that
+    Yields d, and, given X[i:i+d] = y, the expected sum of the weights of all words that
 
         right_{i,d}(y) = E_last(w + right)_{i,d+1}(y)        start at i, end after i + d,
         left_{i,d}(y)  = E_first(w + left)_{i-1,d+1}(y)      start before i, end at i + d,
         both_{i,d}(y)  = E_first(right + both)_{i-1,d+1}(y)  start before i, end after i + d,
 
-    from d = `top`, or from the longest table of `weights`, to the background's order: tables of
-    shape (L - d + 1, a**d), or 0.0.
+    and w, tables of shape (L - d + 1, a**d) or 0.0, down to the background's order D. There w holds
+    all words of up to D letters, right all that end later, and left all that start earlier, minus
+    E[s] without the intercept.
     """
-    D, forward, backward = background.order, background.transition, background.backward
-    top, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
-    if weights.degree > top:
-        right, left, both = sweep_long_words(weights, background, {top: None})[top]
-    for d in range(top, D - 1, -1):
-        w = weights.columns(d) if 0 < d <= weights.degree else 0.0
-        yield d, w, right, left, both
-        if d > D:
-            both = _expect_first(total(right, both), backward)
-            left = _expect_first(total(w, left), backward)
-            right = _expect_last(total(w, right), forward)
+    D, L, a = background.order, weights.length, len(weights.alphabet)
+    start, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
+    if weights.degree > start:
+        every = {start: np.arange(a**start)}
+        right, left, both = sweep_long_words(weights, background, every, 3)[start]
+    for d in range(min(start, max(D, weights.degree)), D, -1):
+        w = weights.columns(d)
+        yield d, right, left, both, w
+        both = _expect_first(total(right, both), background.backward)
+        left = _expect_first(total(w, left), background.backward)
+        right = _expect_last(total(w, right), background.transition)
+    w, word = _in_contexts(weights, D), np.arange(a ** (D + 1))
+    right, left = np.zeros_like(w) + right, np.zeros_like(w) + left
+    for j in reversed(range(L - D)):
+        later = (w[j + 1] + right[j + 1])[word % a**D].reshape(-1, a)
+        right[j] += (background.transition[j] * later).sum(axis=1)
+    for j in range(L - D):
+        earlier = (w[j] + left[j])[word // a].reshape(a, -1)
+        left[j + 1] += (background.backward[j] * earlier).sum(axis=0)
+    yield D, right, left - background.initial @ (w + right)[0], both, w
 
 
-def sweep_long_words(
-    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray | None]
-) -> dict[int, np.ndarray]:
-    """The same for words with a code among ``wanted[d]``, sorted; None stands for all.
-
-    Goes through the sequences of `weights`, some at a time, instead of through all words. Gives,
-    for each d, the tables right, left and both, shape (3, L - d + 1, number of words).
-    """
-    D, L, size = background.order, weights.length, len(weights.alphabet)
-    count = {d: size**d if codes is None else len(codes) for d, codes in wanted.items()}
-    tables = {d: np.zeros((3, L - d + 1, m)) for d, m in count.items()}
-    S, low, top = len(weights.smear) - 1, min(wanted), weights.values.shape[1]
-    shift = np.arange(-S, S + 1)[:, None, None]
-    step = max(1, _BATCH // (len(shift) * L))
-    for i in range(0, len(weights.sequences), step):
-        X, value = weights.sequences[i : i + step], weights.values[i : i + step]
-        Z, known = np.minimum(X, size - 1), X.max() < size  # no word goes past an unknown letter
-        context, place = windows(Z, D, size), np.clip(shift + np.arange(L - D), 0, L - D - 1)
-        forward = background.transition[place, context[:, :-1], Z[:, D:]]
-        backward = background.backward[place, Z[:, : L - D], context[:, 1:]]
-        right = left = both = np.zeros((len(shift), len(X), L - top + 1))
-        for d in range(top, low - 1, -1):
-            place = shift + np.arange(L - d + 1)
-            if d in wanted:
-                row, start, column = find(windows(X, d, size), wanted[d])
-                cell = np.clip(place[:, 0, start], 0, L - d) * count[d] + column
-                for table, sums in zip(tables[d], (right, left, both), strict=True):
-                    np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
-            if d > low:
-                factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
-                w = factor * value[:, d - 1 : d]
-                w = w if known else w * (windows(X, d, size) >= 0)
-                first, last = backward[..., : L - d + 1], forward[..., d - 1 - D :]
-                both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
-                left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
-                right = np.pad(last * (w + right), ((0, 0), (0, 0), (0, 1)))
-    return tables
-
-
-def messages(
-    weights: PositionalWeights, background: Background, right: Any, left: Any
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Expected sums of all that ends after, or starts before, a context, given X[j:j+D] = c.
-
-        right'_j(c) = right_j(c) + sum_b Pr(b | c) (right' + ending)_{j+1}(c[1:] b)
-        left'_j(c)  = left_j(c)  + sum_a Pr(a | c) (left' + starting)_{j-1}(a c[:-1])
-
-    `right` and `left` are those of d = D; `ending` and `starting` are the weights of the words in
-    a context that end where it ends or start where it starts. Also E[s], without the intercept.
-    """
-    D, n, a = background.order, weights.length - background.order, len(weights.alphabet)
-    word = np.arange(a ** (D + 1))
-    starting, ending = np.zeros((2, n + 1, a**D))
-    right, left, mean = starting + right, starting + left, 0.0
+def _in_contexts(weights: PositionalWeights, D: int) -> np.ndarray:
+    """Weights of up to D letters as weights of words of D letters, the first that hold them."""
+    a, last = len(weights.alphabet), weights.length - D
+    total, word = np.zeros((last + 1, a**D)), np.arange(a**D)
     for d in range(1, D + 1):
-        w = weights.dense(d)
-        mean += (w * background.probabilities(d))[: D - d + 1].sum()
-        starting += w[: n + 1, word[: a**D] // a ** (D - d)]
-        ending += w[D - d :, word[: a**D] % a**d]
-    for j in reversed(range(n)):
-        known = (right[j + 1] + ending[j + 1])[word % a**D].reshape(-1, a)
-        right[j] += (background.transition[j] * known).sum(axis=1)
-    for j in range(n):
-        known = (left[j] + starting[j])[word // a].reshape(a, -1)
-        left[j + 1] += (background.backward[j] * known).sum(axis=0)
-    return right, left, float(mean + background.initial @ right[0])
+        w = weights.columns(d)
+        total += w[: last + 1, word // a ** (D - d)]
+        for t in range(1, D - d + 1):  # the last holds those that start later, too
+            total[last] += w[last + t, word // a ** (D - d - t) % a**d]
+    return total
 
 
 def expected_score(weights: PositionalWeights, background: Background) -> float:
     """E[s(X)] without the intercept."""
-    *_, (_, _, right, left, _) = sweep(weights, background)
-    return messages(weights, background, right, left)[2]
+    *_, (_, right, _, _, w) = sweep(weights, background)
+    return float(background.initial @ (w + right)[0])
 
 
 def total(*tables: Any) -> Any:
-    """Sum of those that are not 0.0; a single table is returned as it is."""
+    """Sum of those that are not 0.0; a single table is not copied."""
     tables = tuple(table for table in tables if np.ndim(table))
     return sum(tables[1:], tables[0]) if tables else 0.0
 
 
 def _expect_last(table: Any, forward: np.ndarray) -> Any:
-    """Mean over the last letter given those before it; the last position gets 0."""
+    """Mean over the last letter given those before it, 0 at the last position."""
     if np.ndim(table) == 0:
         return table
     n, (contexts, a) = len(table), forward.shape[1:]
@@ -323,10 +256,50 @@ def _expect_last(table: Any, forward: np.ndarray) -> Any:
 
 
 def _expect_first(table: Any, backward: np.ndarray) -> Any:
-    """Mean over the first letter given those after it; the first position gets 0."""
+    """Mean over the first letter given those after it, 0 at the first position."""
     if np.ndim(table) == 0:
         return table
     n, (a, contexts) = len(table), backward.shape[1:]
     by_context = table.reshape(n, a, contexts, -1).swapaxes(1, 2)
     mean = backward[:n].swapaxes(1, 2)[:, :, None] @ by_context
     return np.pad(mean.reshape(n, -1), ((1, 0), (0, 0)))
+
+
+def sweep_long_words(
+    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray], m: int = 4
+) -> dict[int, np.ndarray]:
+    """The first m of right, left, both and w for words with a code among ``wanted[d]``, sorted.
+
+    Goes through the sequences of `weights`, some at a time, instead of through all words.
+    """
+    D, L, a = background.order, weights.length, len(weights.alphabet)
+    tables = {d: np.zeros((m, L - d + 1, len(codes))) for d, codes in wanted.items()}
+    values = np.pad(weights.values, ((0, 0), (1, 0)))  # the word of no letters has none
+    S, low, top = len(weights.smear) - 1, min(wanted), weights.values.shape[1]
+    shift = np.arange(-S, S + 1)[:, None, None]
+    step = max(1, _BATCH // (len(shift) * L))
+    for i in range(0, len(weights.sequences), step):
+        X, value = weights.sequences[i : i + step], values[i : i + step]
+        Z, known = np.minimum(X, a - 1), X.max() < a  # no word goes past an unknown letter
+        context, place = windows(Z, D, a), np.clip(shift + np.arange(L - D), 0, L - D - 1)
+        forward = background.transition[place, context[:, :-1], Z[:, D:]]
+        backward = background.backward[place, Z[:, : L - D], context[:, 1:]]
+        right = left = both = np.zeros((len(shift), len(X), L - top + 1))
+        for d in range(top, low - 1, -1):
+            place = shift + np.arange(L - d + 1)
+            factor = np.where((place >= 0) & (place <= L - d), weights.smear[abs(shift)], 0)
+            w = factor * value[:, d : d + 1]
+            w = w if known else w * (windows(X, d, a) >= 0)
+            if d in wanted:
+                code = windows(X, d, a)
+                column = np.searchsorted(wanted[d], code)
+                row, start = np.nonzero(np.append(wanted[d], -2)[column] == code)
+                cell = np.clip(place[:, 0, start], 0, L - d) * len(wanted[d]) + column[row, start]
+                for table, sums in zip(tables[d], (right, left, both, w), strict=False):
+                    np.add.at(table.reshape(-1), cell.ravel(), sums[:, row, start].ravel())
+            if d > low:
+                first, last = backward[..., : L - d + 1], forward[..., d - 1 - D :]
+                both = np.pad(first * (right + both), ((0, 0), (0, 0), (1, 0)))
+                left = np.pad(first * (w + left), ((0, 0), (0, 0), (1, 0)))
+                right = np.pad(last * (w + right), ((0, 0), (0, 0), (0, 1)))
+    return tables

@@ -6,24 +6,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, letters, to_text, windows
+from firmlib.strings.alphabet import DNA, Alphabet, decode, letters, windows
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.motifs import changed_letters
-from firmlib.strings.poim import check_weights, exact_poim
+from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_integer, check_memory
 
 __all__ = ["Motif", "to_meme", "top_motifs"]
 
-_ENTRIES = 2**24  # a table of all words up to this size is sorted; longer words are searched
 _COPIES = 1000  # words to look at for each motif, as many of them are copies
 
 
 class Motif(NamedTuple):
     """A word, its position (None: anywhere), its importance Q', and its PWM of shape (k, a).
 
-    A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor:
-    b is e times less likely if it costs one k-th of the importance.
+    A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor.
 
     >>> Motif("GATTACA", 20, 0.8, np.eye(4)[[2, 0, 3, 3, 0, 1, 0]])
     Motif('GATTACA', position=20, importance=0.8)
@@ -66,15 +64,14 @@ def top_motifs(
         Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
 
     so that the most that can still be gained after some letters is a function of the last d - 1 of
-    them, by dynamic programming from the end. The best n motifs follow letter by letter, exactly.
-    A table of all words of min(d, k) letters must fit into memory: 10 letters at most, for DNA.
+    them, and the best motifs follow letter by letter, exactly. A table of all words of min(d, k)
+    letters must fit into memory: 10 letters at most, for DNA.
 
-    The best motif comes first; ties, up to rounding, go by position and then by letters. Impossible
-    motifs are left out. If a word has one weight at all positions, Q' is the mean over positions.
-    `background` as in `poim`. With `merge`, a motif is listed once: words that differ from a better
-    one in at most k // 3 letters, changed or moved over the edge, at positions that lead to it in
-    steps below k, are left out. A model of both strands (`reverse_complement`) names a motif on one
-    strand in any case.
+    Ties, up to rounding, go by position and then by letters. If a word has one weight at all
+    positions, Q' is the mean over positions. `background` as in `poim`. With `merge`, a motif is
+    listed once, without copies: words that differ in at most k // 3 letters, changed or moved over
+    the edge, at positions that lead to it in steps below k. A model of both strands names a motif
+    on one strand in any case.
 
     Examples
     --------
@@ -89,47 +86,43 @@ def top_motifs(
     found = Motifs()
     found.background = background.name
     copies = _COPIES if merge else 1 + weights.reverse_complement
-    Z, position, value = _top(weights, k, copies * n, background)
-    if not len(Z):
-        return found
+    Z, position, value = _best_words(weights, k, copies * n, background)
     chosen = _distinct(weights, Z, position, n, merge)
     Z, position, value = Z[chosen], position[chosen], value[chosen]
-    pwm = np.eye(len(weights.alphabet))[Z]
-    if merge:
-        Q = changed_letters(weights, Z, background)[0]
-        Q = Q[np.arange(len(Z)), :, :, position] if weights.positional else Q.mean(axis=3)
-        good = value > 0
-        pwm[good] = (np.clip(Q, 0, None) / Q.max(axis=2, keepdims=True))[good] ** k
+    Q = changed_letters(weights, Z, background)[0]
+    Q = Q[np.arange(len(Z)), :, :, position] if weights.positional else Q.mean(axis=3)
+    pwm, good = np.eye(len(weights.alphabet))[Z], value > 0
+    pwm[good] = (np.clip(Q[good], 0, None) / Q[good].max(axis=2, keepdims=True)) ** k
     pwm /= pwm.sum(axis=2, keepdims=True)
     places = position.tolist() if weights.positional else [None] * len(Z)
-    words = to_text(Z, weights.alphabet)
+    words = decode(Z, alphabet=weights.alphabet)
     found += map(Motif, words, places, value.tolist(), pwm)
     return found
 
 
 def _distinct(
     weights: PositionalWeights, Z: np.ndarray, position: np.ndarray, n: int, merge: bool
-) -> np.ndarray:
+) -> list[int]:
     """The first n words that are not copies of one before, on either strand if these are one."""
     k = Z.shape[1]
+    edits, step = (k // 3, k) if merge else (0, 1)
     strands = [(Z, position)]
     if weights.reverse_complement:
         strands.append((weights.alphabet.reverse_complement(Z), weights.length - k - position))
     chosen, left = [], np.arange(len(Z))
     while len(left) and len(chosen) < n:
-        chosen.append(left[0])
-        copies = np.zeros(len(left), dtype=bool)
+        best = left[0]
+        chosen.append(best)
+        copies = left == best
         for words, places in strands:
-            alike, place = copies_of(words[left], Z[left[0]], k // 3 if merge else 0), places[left]
-            if weights.positional and alike.any():  # in steps below k, or at the same place
-                steps = np.unique(np.append(place[alike], position[left[0]]))
-                run = np.cumsum(np.diff(steps, prepend=steps[0]) >= (k if merge else 1))
-                own = steps[run == run[np.searchsorted(steps, position[left[0]])]]
-                alike &= (place >= own[0]) & (place <= own[-1])
+            alike = copies_of(words[left], Z[best], edits)
+            if weights.positional:  # from its position in steps over those of its copies
+                reached = np.unique(np.append(places[left[alike]], position[best]))
+                runs = np.split(reached, np.flatnonzero(np.diff(reached) >= step) + 1)
+                alike &= np.isin(places[left], next(run for run in runs if position[best] in run))
             copies |= alike
-        copies[0] = True
         left = left[~copies]
-    return np.array(chosen)
+    return chosen
 
 
 def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
@@ -142,34 +135,32 @@ def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
     return alike
 
 
-def _top(
+def _best_words(
     weights: PositionalWeights, k: int, n: int, background: Background
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The best n words: codes, positions (0 if they stand anywhere), importances; best first."""
     a, L = len(weights.alphabet), weights.length
     d = min(k, max(background.order + 1, weights.degree))
-    if (L - k + 1) * a**k <= _ENTRIES:
-        d = k
     table = f"the table of all words of {d} letters for length={k} and degree={weights.degree},"
     check_memory(table, (8 if d < max(k, weights.degree) else 2, L - d + 1, a**d))
     first, gains = _gains(weights, k, d, background)
-    rest = [np.zeros((len(first), 1))]  # the most that can still come after t = k, ..., d letters
+    after = [np.zeros((len(first), a ** (d - 1)))]  # the most that may come after d - 1 letters
     for gain in gains[::-1]:
-        best = gain.reshape(len(gain), -1, rest[-1].shape[1]) + rest[-1][:, None]
-        rest.append(best.reshape(len(gain), -1, a).max(axis=2))
-    n_kept = n if d == k else 2 * n + 100  # more than n, because rounding may break ties
-    ahead = rest[-1] if d == k else np.tile(rest[-1], a)
-    keep = _best((first + ahead).ravel(), n_kept)
+        best = gain.reshape(len(gain), a, -1) + after[-1][:, None]
+        after.append(best.reshape(len(gain), -1, a).max(axis=2))
+    n_kept = 2 * n + 100  # more than n, because rounding may break ties
+    keep = _best(first.reshape(len(first), a, -1) + after.pop()[:, None], n_kept)
     position, code = np.divmod(keep, a**d)
     Z, value = letters(code, d, a).astype(np.uint8), first[position, code]
-    for gain, left in zip(gains, rest[-2::-1], strict=True):
+    for gain in gains:
+        left = after.pop()
         last = np.tile(np.arange(a, dtype=np.uint8), len(Z))
         Z = np.column_stack([np.repeat(Z, a, axis=0), last])
         position, code = np.repeat(position, a), windows(Z[:, -d:], d, a)[:, 0]
         value = np.repeat(value, a) + gain[position, code]
         keep = _best(value + left[position, code % left.shape[1]], n_kept)
         Z, position, value = Z[keep], position[keep], value[keep]
-    order = np.lexsort([*Z.T[::-1], position, -value])[:n]
+    order = np.lexsort([*Z.T[::-1], position, -_rounded(value)])[:n]
     return Z[order], position[order], value[order]
 
 
@@ -186,25 +177,27 @@ def _gains(
         Q[background.probabilities(d) == 0] = -np.inf
     tables = [Q[:n]]
     if d < k:
-        tables = [Q[:n].copy()]
-        Q -= np.repeat(exact_poim(weights, d - 1, background)[:-1], a, axis=1) if d > 1 else 0
-        tables += [Q[t : t + n] for t in range(1, k - d + 1)]
+        gain = Q
+        if d > 1:
+            gain = Q - np.repeat(exact_poim(weights, d - 1, background)[:-1], a, axis=1)
+        tables += [gain[t : t + n] for t in range(1, k - d + 1)]
     if not weights.positional:
         tables = [table.mean(axis=0, keepdims=True) for table in tables]
     return tables[0], tables[1:]
 
 
 def _best(value: np.ndarray, n: int) -> np.ndarray:
-    """Where the n largest values are, -inf aside.
-
-    Of equal ones the first are taken; which of them a partition puts in front depends on the CPU.
-    """
-    keep = np.arange(len(value))
-    if len(value) > n:
-        smallest = -np.partition(-value, n - 1)[n - 1]
-        above, equal = np.flatnonzero(value > smallest), np.flatnonzero(value == smallest)
-        keep = np.concatenate([above, equal[: n - len(above)]])
+    """Places of the n largest values, -inf aside; of equal ones, up to rounding, the first."""
+    value = value.ravel()
+    n = min(n, len(value))
+    keep = np.flatnonzero(value >= np.partition(value, -n)[-n] - ROUNDING * abs(value.max()))
+    keep = keep[np.argsort(-_rounded(value[keep]), kind="stable")[:n]]
     return keep[value[keep] > -np.inf]
+
+
+def _rounded(value: np.ndarray) -> np.ndarray:
+    """Multiples of the rounding error of the largest, so that ties are ties."""
+    return np.round(value / (ROUNDING * abs(value.max()) or 1))
 
 
 def to_meme(

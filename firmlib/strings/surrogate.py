@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,10 +45,9 @@ def fit_surrogate(
     Draws n sequences, calls the model for their scores, and fits one weight for each word of up to
     `degree` letters at each position, s(x) ~ b + sum_{y,i} w_{y,i} I(x[i:i+|y|] = y), or one weight
     for each word of `degree` letters wherever it stands, s(x) ~ b + sum_y w_y (number of y in x).
-    The penalty is the one that predicts a held-out fifth of the scores best; the final fit uses all
-    sequences. `r2` is the share of the variance explained on that fifth, NaN if all scores there
-    are equal; below 0.5 there is a warning. Motifs that count only together are missed: `confirm`
-    those that matter.
+    The penalty is the one that predicts a held-out fifth of the scores best, and `r2` the share of
+    their variance that it explains, NaN if they are all equal; below 0.5 there is a warning. Motifs
+    that count only together are missed: `confirm` those that matter.
 
     Parameters
     ----------
@@ -72,19 +73,16 @@ def fit_surrogate(
     """
     n = check_integer("n", n, 10)
     check_option("positional", positional, ("auto", True, False))  # type: ignore[arg-type]
-    if degree is not None:
-        degree = check_integer("degree", degree, 1, background.length)
-    X = background.sample(n, check_random_state(random_state))
+    X = background.sample(n, random_state)
     s = evaluate(score, X, background.alphabet, batch_size)
-    kernel = {"reverse_complement": reverse_complement, "alphabet": background.alphabet}
-    kinds = ((True, _fit_positional, 4), (False, _fit_anywhere, 6))
-    fits = [
-        fit(X, s, degree=degree or min(default, background.length), **kernel)
-        for kind, fit, default in kinds
-        if positional in (kind, "auto")
-    ]
-    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2 or 0.0, nan=-np.inf))
-    if best.r2 is not None and best.r2 < LOW_R2:
+    options = {"reverse_complement": reverse_complement, "alphabet": background.alphabet}
+    fits = []
+    for kind, fit, most in ((True, _fit_positional, 4), (False, _fit_anywhere, 6)):
+        if positional in (kind, "auto"):
+            d = min(most, X.shape[1]) if degree is None else degree
+            fits.append(fit(X, s, Kernel(X.shape[1], degree=d, normalize=False, **options)))
+    best = max(fits, key=lambda fitted: np.nan_to_num(fitted.r2, nan=-np.inf))
+    if best.r2 < LOW_R2:
         warn(
             f"the surrogate explains only {max(best.r2, 0):.0%} of the variance of held-out "
             f"scores (R² {best.r2:.2f}): its importances miss most of what the model does; draw "
@@ -93,41 +91,40 @@ def fit_surrogate(
     return best
 
 
-def _fit_positional(X: np.ndarray, s: np.ndarray, **options: Any) -> PositionalWeights:
+def _fit_positional(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWeights:
     """One weight for each word of up to `degree` letters at each position."""
-    kernel = Kernel(X.shape[1], normalize=False, **options)
-    d = np.arange(kernel.degree)
-    size = float(kernel.beta[-1] * ((kernel.degree - d) @ (X.shape[1] - d)))  # k(x, x), one strand
+    size = kernel.beta @ (X.shape[1] - np.arange(kernel.degree))  # k(x, x), one strand
     alpha, r2 = _ridge_path(WDSOperator(X, kernel), s, size)
-    fitted = PositionalWeights.unfold(X, alpha, kernel, intercept=float(s.mean()))
-    fitted.r2 = r2
-    return fitted
+    return replace(PositionalWeights.unfold(X, alpha, kernel, float(s.mean())), r2=r2)
 
 
-def _fit_anywhere(
-    X: np.ndarray, s: np.ndarray, degree: int, reverse_complement: bool, alphabet: Alphabet
-) -> PositionalWeights:
+def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWeights:
     """One weight for each word of `degree` letters wherever it stands: centred counts F."""
-    n, a = len(X), len(alphabet)
-    strands = [X, alphabet.reverse_complement(X)] if reverse_complement else [X]
-    words = np.hstack([windows(Z, degree, a) for Z in strands])
-    row = np.repeat(np.arange(n), words.shape[1])
-    value = np.full(words.size, 1 / len(strands))
-    F = sparse.csr_array((value, (row, words.ravel())), (n, a**degree))
+    strands, n, columns = kernel.strands(X), len(X), len(kernel.alphabet) ** kernel.degree
+    words = np.hstack([windows(Z, kernel.degree, len(kernel.alphabet)) for Z in strands])
+    start = np.arange(n + 1) * words.shape[1]
+    F = sparse.csr_array(
+        (np.full(words.size, 1 / len(strands)), words.ravel(), start), (n, columns)
+    )
+    F.sum_duplicates()
 
-    def kernel(v: np.ndarray) -> np.ndarray:
+    def product(v: np.ndarray) -> np.ndarray:
         products = F @ (F.T @ (v - v.mean()))
         return products - products.mean()
 
-    K = LinearOperator((n, n), matvec=kernel, dtype=float)  # type: ignore[call-arg]
+    K = LinearOperator((n, n), matvec=product, dtype=float)  # type: ignore[call-arg]
     alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
     w = F.T @ (alpha - alpha.mean())
-    table = np.broadcast_to(w, (X.shape[1] - degree + 1, a**degree))
-    options: dict[str, Any] = {"alphabet": alphabet, "reverse_complement": reverse_complement}
-    options["intercept"] = float(s.mean() - (F @ w).mean())
-    fitted = PositionalWeights(X.shape[1], {degree: table}, **options)
-    fitted.positional, fitted.r2 = False, r2
-    return fitted
+    table = np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))
+    return PositionalWeights(
+        X.shape[1],
+        {kernel.degree: table},
+        intercept=float(s.mean() - (F @ w).mean()),
+        alphabet=kernel.alphabet,
+        reverse_complement=kernel.reverse_complement,
+        positional=False,
+        r2=r2,
+    )
 
 
 def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:
@@ -154,19 +151,19 @@ def evaluate(
             f"score is a {type(score).__name__}; expected a function from codes (m, L) to m "
             "scores, such as model.decision_function, or a torch module"
         )
-    scores = []
+    torch, scores = sys.modules.get("torch"), []
+    ask = score
+    if torch is not None and isinstance(score, torch.nn.Module):
+        ask = partial(_ask_module, score, alphabet, torch)
     for rows in gen_batches(len(X), check_integer("batch_size", batch_size, 1)):
-        s = np.asarray(as_numpy(_ask(score, X[rows], alphabet)))
+        s = np.asarray(as_numpy(ask(X[rows])))
         s = s[:, 0] if s.ndim == 2 and s.shape[1] == 1 else s
         scores.append(check_array("the result of score", s, 1, (rows.stop - rows.start,)))
     return np.concatenate(scores)
 
 
-def _ask(score: Callable[..., Any], X: np.ndarray, alphabet: Alphabet) -> Any:
-    """Call a function with codes, and a torch module with one-hot letters, in evaluation mode."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(score, torch.nn.Module):
-        return score(X)
+def _ask_module(score: Any, alphabet: Alphabet, torch: Any, X: np.ndarray) -> Any:
+    """Call a torch module with one-hot letters, in evaluation mode."""
     like = next(score.parameters(), torch.zeros(0))  # of the same type, on the same device
     training = score.training
     score.eval()
@@ -188,9 +185,9 @@ def confirm(
 ) -> pd.DataFrame:
     """Measure Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)] of some motifs on any model.
 
-    Draws n pairs (X', X): X' from the background given z at j (`Background.given`), X from the
-    background itself with the same random numbers, so that they differ in little but the motif;
-    Q' is the mean of s(X') - s(X). With a surrogate g, whose own Q' is known exactly, the mean of
+    The mean of s(X') - s(X) over n pairs: X from the background, and X' from the same random
+    numbers given z at j, so that they differ in little but the motif. With a `surrogate` g of
+    `fit_surrogate`, whose own Q' is known exactly, the mean of
 
         s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),   c by least squares.
 
@@ -199,8 +196,8 @@ def confirm(
     the range of all scores. If all scores are equal, the result is NaN, with a warning.
 
     `motifs` holds `Motif` objects or pairs (word, position), where words may have ambiguous letters
-    and the position None means random positions. m motifs take (m + 1) n scores. `surrogate` is the
-    result of `fit_surrogate`; `batch_size` as there.
+    and the position None means random positions. m motifs take (m + 1) n scores, in calls of
+    `batch_size` sequences.
 
     Examples
     --------
@@ -229,8 +226,8 @@ def confirm(
         X.append(planted)
     X = np.concatenate(X)
     s = evaluate(score, X, background.alphabet, batch_size).reshape(-1, n)
-    noise = s[1:] - s[0]
-    rare = np.abs(noise).max(axis=1) / n
+    difference = s[1:] - s[0]
+    rare = np.abs(difference).max(axis=1) / n
     known = np.full(len(pairs), np.nan)
     if surrogate is not None:
         g = surrogate.score(X).reshape(-1, n)
@@ -239,15 +236,15 @@ def confirm(
             Q = exact_importance(surrogate, z, background)[0]
             known[i] = Q.mean() if position is None else Q[position]
             control = g[i + 1] - g[0] - known[i]
-            spread = control.var()
-            c = np.cov(noise[i], control, bias=True)[0, 1] / spread if spread > 0 else 0.0
-            noise[i] -= c * control * (rare[i] > 0)
-    measured = noise.mean(axis=1)
-    error = np.sqrt(noise.var(axis=1) / (n - 2) + rare**2)
+            if rare[i] > 0 and control.var() > 0:
+                slope = np.cov(difference[i], control, bias=True)[0, 1] / control.var()
+                difference[i] -= slope * control
+    error = np.sqrt(difference.var(axis=1) / (n - 2) + rare**2)
     error[rare == 0] = _SURE * np.ptp(s) / n
+    table = pd.DataFrame(pairs, columns=["motif", "position"]).assign(
+        surrogate=known, measured=difference.mean(axis=1), standard_error=error
+    )
     if np.ptp(s) == 0:
         warn(f"the score is the same for all {s.size} sequences, so that nothing can be measured")
-        measured[:], error[:] = np.nan, np.nan
-    columns = {"motif": [p[0] for p in pairs], "position": [p[1] for p in pairs]}
-    columns |= {"surrogate": known, "measured": measured, "standard_error": error}
-    return pd.DataFrame(columns)
+        table[["measured", "standard_error"]] = np.nan
+    return table

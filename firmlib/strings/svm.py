@@ -1,6 +1,6 @@
 """A support vector classifier with the weighted degree kernel (Section 3.3)."""
 
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.strings.kernel import Kernel
 from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.weights import PositionalWeights
-from firmlib.tables.checks import check_number, check_option, check_weights, warn
+from firmlib.tables.checks import check_integer, check_number, check_option, check_weights, warn
 
 __all__ = ["WDSClassifier"]
 
@@ -24,6 +24,7 @@ _ARMIJO = 1e-4  # part of the descent that its slope promises, at least; the usu
 _ROUNDING = 1e-14  # part of the loss that is lost in summing it
 
 
+@dataclass(eq=False, repr=False)
 class WDSClassifier(ClassifierMixin, BaseEstimator):
     """Support vector classifier for sequences with the weighted degree kernel (with shifts).
 
@@ -34,8 +35,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     where v_i is 1 unless there is a `class_weight`, as in `SVC`, or a sample weight. It is for
     motifs near fixed places; for motifs that may stand anywhere, train another model and use
-    `fit_surrogate`. After `fit`, `weights_` holds the model unfolded into `PositionalWeights`, and
-    `kernel_` the arguments of `wds_kernel`; other attributes are those of scikit-learn's `SVC`.
+    `fit_surrogate`. `weights_` are its `PositionalWeights`; other attributes are those of `SVC`.
 
     Parameters
     ----------
@@ -58,34 +58,19 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     ['yes', 'no']
     """
 
-    def __init__(
-        self,
-        degree: int = 8,
-        shift: int = 0,
-        C: float = 1.0,
-        *,
-        shift_weights: str = "rase",
-        normalize: bool = True,
-        reverse_complement: bool = False,
-        loss: str = "hinge",
-        class_weight: dict | str | None = None,
-        alphabet: Alphabet | None = None,
-        unknown: str = "error",
-        tol: float = 1e-6,
-        max_iter: int = -1,
-    ) -> None:
-        self.degree = degree
-        self.shift = shift
-        self.C = C
-        self.shift_weights = shift_weights
-        self.normalize = normalize
-        self.reverse_complement = reverse_complement
-        self.loss = loss
-        self.class_weight = class_weight
-        self.alphabet = alphabet
-        self.unknown = unknown
-        self.tol = tol
-        self.max_iter = max_iter
+    degree: int = 8
+    shift: int = 0
+    C: float = 1.0
+    _: KW_ONLY
+    shift_weights: str = "rase"
+    normalize: bool = True
+    reverse_complement: bool = False
+    loss: str = "hinge"
+    class_weight: dict | str | None = None
+    alphabet: Alphabet | None = None
+    unknown: str = "error"
+    tol: float = 1e-6
+    max_iter: int = -1
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on n sequences `X`, as strings or codes, and n labels `y` of two classes.
@@ -101,20 +86,16 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         check_option("loss", self.loss, ("hinge", "squared_hinge"))
         check_number("C", self.C, 0, above=True)
         check_number("tol", self.tol, 0, above=True)
-        if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
-            raise ValueError(f"max_iter must be a positive integer or -1, got {self.max_iter!r}")
+        check_integer("max_iter", self.max_iter, -1)
         classes, second = np.unique(labels, return_inverse=True)
         if len(classes) != 2:
             many = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise ValueError(
-                f"y has {many}, {classes[:5].tolist()}, expected 2. "
-                "Only binary classification is supported; for more classes wrap the model in "
-                "sklearn.multiclass.OneVsRestClassifier."
+                f"y has {many}, {classes[:5].tolist()}, expected 2. Only binary classification is "
+                "supported; for more wrap the model in sklearn.multiclass.OneVsRestClassifier."
             )
-        names = ("degree", "shift", "shift_weights", "normalize", "reverse_complement")
-        options = {name: getattr(self, name) for name in names}
-        options["alphabet"] = self.alphabet or DNA
-        kernel = Kernel(X.shape[1], **options)
+        options = self.degree, self.shift, self.shift_weights, self.normalize
+        kernel = Kernel(X.shape[1], *options, self.reverse_complement, self.alphabet or DNA)
         weight = weight * compute_class_weight(self.class_weight, classes=classes, y=labels)[second]
         sign, alpha = 2.0 * second - 1, np.zeros(len(X))
         if self.loss == "hinge":
@@ -128,8 +109,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
                 WDSOperator(X, kernel), sign, self.C * weight, self.tol, max_iter
             )
         self.classes_, self.n_features_in_ = classes, X.shape[1]
-        self.kernel_, self._kernel = options | {"unknown": "average"}, kernel
-        self.support_ = rows[alpha != 0]
+        self.support_, self._kernel = rows[alpha != 0], kernel
         self.support_vectors_, self.dual_coef_ = X[alpha != 0], alpha[alpha != 0]
         self._unfolded: list[PositionalWeights] = []  # filled when first needed
         return self
@@ -154,11 +134,7 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def weights_(self) -> PositionalWeights:
-        """The model unfolded into weights of words at positions, computed once for each fit.
-
-        For a normalized kernel they lack the factor 1 / sqrt(k(x, x)) of the sequence scored, and
-        the intercept.
-        """
+        """Weights of words; the intercept and, if normalized, 1 / sqrt(k(x, x)) are left out."""
         check_is_fitted(self)
         if not self._unfolded:
             dual = self.support_vectors_, self.dual_coef_
@@ -218,8 +194,7 @@ def _step(
 ) -> float:
     """Part t of a step that lowers t linear + t^2 quadratic / 2 + sum C max(0, 1 - y (f + t df))^2.
 
-    The first of 1, 1/2, 1/4, ... that lowers it enough, or as little as rounding does; 0 if the
-    step does not lead down.
+    The first of 1, 1/2, 1/4, ... that lowers it enough; 0 if the step does not lead down.
     """
 
     def loss(t: float) -> np.ndarray:

@@ -1,12 +1,13 @@
 """A string score, unfolded: one weight for each word at each position (Section 1.2)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, encode, to_text, windows
+from firmlib.strings.alphabet import DNA, Alphabet, decode, encode, windows
 from firmlib.strings.background import Background
 from firmlib.strings.kernel import Kernel, check_kernel, mix_positions
 from firmlib.strings.matvec import common_words
@@ -18,17 +19,17 @@ DENSE_ENTRIES = 2**25  # a table up to this size is stored, if its sequences tak
 _BATCH = 2**15  # sequences at once
 
 
+@dataclass(eq=False, repr=False)
 class PositionalWeights:
     """The linear string score s(x) = sum_{y,i} w_{y,i} I(x[i:i+|y|] = y) + b, eq. (4).
 
     Made by `from_dual`, `from_dict` and `from_tables`. Attributes: `length` L, `degree`,
-    `intercept` b, `alphabet`; `reverse_complement`, whether both strands have one score;
-    `positional`, whether the weight of a word depends on its position; `r2`, for a surrogate, the
-    share of the variance of held-out scores that it explains.
+    `intercept` b, `alphabet`; whether both strands have one score, `reverse_complement`, and
+    whether the weight of a word depends on its position, `positional`; `r2` of a surrogate.
 
     For words of up to `split` letters, w is in `tables`, ``{d: array of shape (L - d + 1, a**d)}``.
-    Few of all longer words have a weight: those of d letters in sequence i of `sequences` (n, L)
-    have the weight values[i, d - 1], and smear[s] times as much s positions before and after.
+    Of longer ones, those of d letters in sequence i of `sequences` (n, L) have the weight
+    values[i, d - 1], and smear[s] times as much s positions before and after.
 
     Examples
     --------
@@ -38,27 +39,20 @@ class PositionalWeights:
     array([1.5, 1. ])
     """
 
+    length: int
+    tables: dict[int, np.ndarray]
+    sequences: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    smear: np.ndarray = field(default_factory=lambda: np.ones(1))
+    intercept: float = 0.0
+    alphabet: Alphabet = DNA
+    reverse_complement: bool = False
+    positional: bool = True
     r2: float | None = None
-    positional = True
 
-    def __init__(
-        self,
-        length: int,
-        tables: dict[int, np.ndarray],
-        sequences: np.ndarray | None = None,
-        values: np.ndarray | None = None,
-        *,
-        smear: ArrayLike = (1.0,),
-        intercept: float = 0.0,
-        alphabet: Alphabet = DNA,
-        reverse_complement: bool = False,
-    ) -> None:
-        self.length, self.tables = length, tables
-        self.sequences = np.zeros((0, length), np.uint8) if sequences is None else sequences
-        self.values = np.zeros((0, 0)) if values is None else values
-        self.alphabet, self.reverse_complement = alphabet, reverse_complement
-        self.smear, self.intercept = np.asarray(smear), check_number("intercept", intercept)
-        self.split = max(tables, default=0)
+    def __post_init__(self) -> None:
+        self.intercept = check_number("intercept", self.intercept)
+        self.split = max(self.tables, default=0)
         self.degree = max(self.split, self.values.shape[1])
 
     def __repr__(self) -> str:
@@ -79,9 +73,8 @@ class PositionalWeights:
 
             w_{y,p} = beta_d sum_{|s| <= S} delta_|s| sum_i a_i I(x_i[p+s:p+s+d] = y),   d = |y|.
 
-        `X` holds the sequences x_i, `dual_coef` the numbers a_i (for a normalized kernel divide
-        them by sqrt(k(x_i, x_i)) first), `intercept` is b, and `kernel` holds the `degree` and the
-        other arguments of `wds_kernel`.
+        `X` holds the sequences x_i, `dual_coef` the a_i (for a normalized kernel divide them by
+        sqrt(k(x_i, x_i))), `intercept` is b, and `kernel` the `degree` and others of `wds_kernel`.
         """
         X, checked = check_kernel(X, normalize=False, **kernel)
         a = check_array("dual_coef", dual_coef, 1, (len(X),))
@@ -93,12 +86,11 @@ class PositionalWeights:
         X, a = X[a != 0], a[a != 0]
         strands = kernel.strands(X)
         a = np.tile(a / np.sqrt(kernel.size(X)) / len(strands), len(strands))
-        X, alphabet, length = np.concatenate(strands), kernel.alphabet, X.shape[1]
-        options: dict[str, Any] = {"smear": kernel.delta, "alphabet": alphabet}
-        options |= {"intercept": intercept, "reverse_complement": kernel.reverse_complement}
-        w = cls(length, {}, X, np.outer(a, kernel.beta), **options)
+        X, alphabet, both = np.concatenate(strands), kernel.alphabet, kernel.reverse_complement
+        values = np.outer(a, kernel.beta)
+        w = cls(kernel.length, {}, X, values, kernel.delta, intercept, alphabet, both)
         most = min(DENSE_ENTRIES, max(X.size * (2 * len(kernel.delta) - 1), 2**20))
-        sizes = [(length - d + 1) * len(alphabet) ** d for d in range(1, w.degree + 1)]
+        sizes = [(w.length - d + 1) * len(alphabet) ** d for d in range(1, w.degree + 1)]
         w.split = sum(size <= most for size in sizes)
         w.tables = {d: w.columns(d) for d in range(1, w.split + 1)}
         return w
@@ -150,18 +142,20 @@ class PositionalWeights:
         check_memory("the table of weights", (self.length - k + 1, len(self.alphabet) ** k))
         return np.array(self.columns(k))
 
-    def columns(self, d: int, codes: np.ndarray | None = None) -> np.ndarray:
-        """w_{y,i} for words of length `d`: those with `codes`, distinct and sorted, or all."""
+    def columns(self, d: int) -> np.ndarray:
+        """`dense` without checks: perhaps a table that must not be changed."""
         if d in self.tables:
-            return self.tables[d] if codes is None else self.tables[d][:, codes]
-        size = len(self.alphabet)
-        w = np.zeros((self.length - d + 1, size**d if codes is None else len(codes)))
+            return self.tables[d]
+        columns = len(self.alphabet) ** d
+        w = np.zeros((self.length - d + 1, columns))
         if d > self.values.shape[1]:
             return w
         for i in range(0, len(self.sequences), _BATCH):
-            row, start, column = find(windows(self.sequences[i : i + _BATCH], d, size), codes)
-            np.add.at(w.reshape(-1), start * w.shape[1] + column, self.values[i + row, d - 1])
-        return w if len(self.smear) == 1 else mix_positions(w, self.smear, np.empty_like(w))
+            code = windows(self.sequences[i : i + _BATCH], d, len(self.alphabet))
+            row, start = np.nonzero(code >= 0)
+            cell = start * columns + code[row, start]
+            np.add.at(w.reshape(-1), cell, self.values[i + row, d - 1])
+        return mix_positions(w, self.smear, np.empty_like(w))
 
     def score(
         self,
@@ -187,7 +181,7 @@ class PositionalWeights:
             odds = self.alphabet.members[X][:, None].astype(float)
             Q, p, _ = soft_importance(self, odds, background)
             if not p.all():
-                shown = to_text(X[p[:, 0] == 0][:1], self.alphabet)[0]
+                [shown] = decode(X[p[:, 0] == 0][:1], alphabet=self.alphabet, unknown="average")
                 raise ValueError(f"X has {shown}, which has probability 0 under the background")
             s[~known] += Q[:, 0] + expected_score(self, background)
         return s
@@ -218,16 +212,6 @@ class PositionalWeights:
             F, mix = common_words(row, place, word, len(Z), self.smear)
             s += F[n:] @ mix(F[:n].T @ self.values[:, d - 1])
         return s
-
-
-def find(code: np.ndarray, codes: np.ndarray | None) -> tuple[np.ndarray, ...]:
-    """Where entries of `code` are among the sorted `codes`, an array for each axis; and which.
-
-    None stands for all codes from 0, each its own number.
-    """
-    which = code if codes is None else np.searchsorted(codes, code)
-    where = np.nonzero(code >= 0 if codes is None else np.append(codes, -2)[which] == code)
-    return *where, which[where]
 
 
 def check_background(weights: PositionalWeights, background: Background | None) -> Background:
