@@ -28,24 +28,15 @@ def project(tmp_path, monkeypatch):
         for file in FLIT.files:
             if file.suffix != ".pyc":
                 zipped.write(FLIT.locate_file(file), str(file))
-    for name in (
-        "workflow/__init__.py",
-        "workflow/__main__.py",
-        "workflow/setup.py",
-        "firmlib/__init__.py",
-    ):
+    needed = "workflow/__init__.py workflow/__main__.py workflow/setup.py firmlib/__init__.py"
+    for name in f"{needed} Makefile pyproject.toml README.md LICENSE".split():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     (folder / "requirements.lock").write_text(f"flit-core=={FLIT.version} --hash=sha256:{digest}\n")
-    for name, value in {
-        "NO_INDEX": "1",
-        "FIND_LINKS": wheels.as_uri(),
-        "CONFIG_FILE": os.devnull,
-    }.items():
-        monkeypatch.setenv(f"PIP_{name}", value)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", wheels.as_uri())
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.delenv("MAKEFLAGS", raising=False)
     return folder
 
