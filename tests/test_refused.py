@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.svm import SVC, OneClassSVM
 
-from firmlib import binary, features, firm, firm_by_class, normal
+from firmlib import binary, conditional_expected_score, features, firm, firm_by_class, normal
 from firmlib.expansion import KernelExpansion, gradient
 from firmlib.scores import as_score
 
@@ -19,15 +19,11 @@ rng = np.random.default_rng(5)
 X = rng.normal(size=(20, 3))
 S = X @ [1.0, -2.0, 0.5]
 LABELS = (S > 0).astype(int)
-FOUR = np.arange(20) % 4
 THREE = np.digitize(S, [-1, 1])
 B = np.array([[-1, 1], [1, 1], [1, -1], [1, 1]])
 ONES = np.ones(20)
-FRAME, SHIFTED = pd.DataFrame(X), pd.Series(THREE, index=range(1, 21))
 MASKED = np.ma.array(S, mask=np.isin(np.arange(20), [3, 7]))
 EYE = np.eye(2)
-LINEAR = KernelExpansion([1.0], [[0.0]], "linear")
-ALIKE = RandomForestClassifier(3).fit(X, np.c_[LABELS, THREE])
 FAR = np.array([[1e10, 0, 0], [0, 1, 2], [0, 2, 1]])  # the first input in a small unit
 
 
@@ -42,7 +38,10 @@ CASES = [
     (lambda: firm(S * 1e-100, X), "^score has values .*e-(99|100); .* rescale"),
     (lambda: firm_by_class(np.ma.column_stack([S, MASKED]), X), "^score must not be masked, got"),
     (lambda: firm(S, changed(X, (3, 1), np.nan), missing="raise"), "^feature 'x1'.* must not be"),
-    (lambda: firm(S, X, {"f": changed(S, 0, np.inf)}), "^feature.* must be finite .* got 1 infini"),
+    (
+        lambda: conditional_expected_score(S, X, changed(S, 0, np.inf)),
+        "^feature.* must be finite or missing, got 1 infinite",
+    ),
     (lambda: firm(S, X, missing="skip"), "^missing='skip' is unknown; expected"),
     (lambda: firm(S, X, method="bins"), r"^method='bins' is unknown; expected one of \['auto'"),
     (lambda: firm(S, X, rows="all"), r"^rows='all' is unknown; expected one of \['sample'"),
@@ -53,14 +52,23 @@ CASES = [
     (lambda: firm(S, X, groups=[1, 2]), r"^groups has shape \(2,\), expected"),
     (lambda: firm(S, X, groups=0 * ONES), "has one label; expected at least 2"),
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
-    (lambda: gradient(ALIKE, X), "^score=RandomForestClassifier has no"),
+    (
+        lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
+        "^score=RandomForestClassifier has no",
+    ),
     (lambda: gradient(LogisticRegression().fit(X, THREE), X), "^score has several outputs"),
     (lambda: gradient(SVC().fit(X, THREE), X), "several outputs, dual_coef_ of shape"),
     (lambda: gradient(PoissonRegressor().fit(X, abs(S)), X), "PoissonRegressor is not linear in X"),
-    (lambda: gradient(SVC(kernel="sigmoid").fit(X, LABELS), X), "kernel='sigmoid'.*linear.*rbf"),
+    (
+        lambda: gradient(SVC(kernel="sigmoid").fit(X, LABELS), X),
+        "kernel='sigmoid'.*linear.*poly.*rbf",
+    ),
     (lambda: KernelExpansion([1.0], [[0.0, 0.0]], "rbf")(X), r"^X has shape \(20, 3\), expected"),
     (lambda: KernelExpansion([1.0], [[0.0]], "rbf").unfold(), "^kernel='rbf' has infinitely"),
-    (lambda: KernelExpansion([1.0], np.ones((1, 9**4)), "poly", degree=3).unfold(), r"\d GiB"),
+    (
+        lambda: KernelExpansion([1.0], np.ones((1, 3000)), "poly", degree=3).unfold(),
+        r"^the unfolded features of shape \(\d+, \d+\) would take \d+\.\d GiB",
+    ),
     (lambda: binary.firm_binary(1, 2, 1.2), r"^p_a must lie in \[0, 1\], got 1.2"),
     (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"q_a.*\(3,\).*\(2,\)"),
     (lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]), "^values must hold only -1, 0"),
@@ -73,15 +81,22 @@ CASES = [
     (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be positive semi-definite"),
     (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be positive"),
     (lambda: normal.firm_taylor([1, 2], EYE, mean=[0, 0]), "^mean requires a callable gradient"),
-    (lambda: normal.firm_rbf(LINEAR, [0.0], [[1.0]]), r"^expansion=Kernel.* with kernel='rbf'"),
+    (
+        lambda: normal.firm_rbf(KernelExpansion([1.0], [[0.0]], "linear"), [0.0], [[1.0]]),
+        r"^expansion=KernelExpansion\(.* must be a KernelExpansion with kernel='rbf'",
+    ),
     (lambda: normal.shrinkage_covariance(X[:2]), "^X must have at least 3 rows to estimate a"),
-    (lambda: normal.shrinkage_intensity(changed(X, (1, 2), np.nan)), r"^X must be finite, got 1 N"),
+    (
+        lambda: normal.shrinkage_intensity(changed(X, (1, 2), np.nan)),
+        r"^X must be finite, got 1 NaN or inf, the first nan at \(1, 2\)",
+    ),
 ]
 
 
 # Scores, tables and features
 
 
+ALIKE = RandomForestClassifier(3).fit(X, np.c_[LABELS, THREE])
 LINE = LinearRegression().fit(X, S)
 
 
@@ -90,7 +105,11 @@ SCORES = [
     (MASKED, {}, "^score must not be masked, got 2 masked values"),
     (S[:-1], {}, r"^score has shape \(19,\), expected \(20,\)"),
     (X, {}, r"^score gives 3 numbers per row \(shape \(20, 3\)\); expected one per row; firm_b"),
-    (["ham", "spam"] * 10, {}, r"^score holds labels such as .* pass one of them as target"),
+    (
+        ["ham", "spam"] * 10,
+        {},
+        r"^score holds labels such as \['ham', 'spam'\]; pass one of them as target",
+    ),
     (lambda X: ["ham"] * 20, {}, "^score must hold numbers, got list"),
     (None, {}, r"^score=None must be a fitted model, a function of X .*firm\(model, X\)"),
     (SVC, {}, "^score=SVC is a class; expected a fitted instance"),
@@ -105,14 +124,18 @@ SCORES = [
     (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
     (LogisticRegression().fit(X, THREE), {}, r"^target is needed, because Logistic.* \[0, 1, 2\]"),
     (ALIKE, {}, "^target is needed, because RandomForestClassifier has several classes or outputs"),
-    (SVC(decision_function_shape="ovo").fit(X, FOUR), {"target": 1}, "^score=SVC .* pair of class"),
-    (SHIFTED, {}, r"^score has the index \[1, .*, but X has \[0, "),
+    (
+        SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
+        {"target": 1},
+        "^score=SVC gives one decision value per pair of classes; .*ovr",
+    ),
+    (pd.Series(S, index=range(1, 21)), {}, r"^score has the index \[1, .*, but X has \[0, "),
 ]
 
 
 @pytest.mark.parametrize(("score", "options", "message"), SCORES)
 def test_scores(score, options, message):
-    table = FRAME if isinstance(score, pd.Series) else X
+    table = pd.DataFrame(X) if isinstance(score, pd.Series) else X
     with pytest.raises(ValueError, match=message):
         as_score(score, table, **options)
 
@@ -133,7 +156,10 @@ TABLES = [
 
 COLUMNS = [
     (changed(X, (3, 0), -np.inf), "^column 'x0' of X must be finite or missing, got 1 .* at row 3"),
-    (sparse.csr_array(changed(np.eye(20), (4, 2), np.inf)), "^column 'x2' .* finite .* at row 4"),
+    (
+        sparse.csr_array(changed(np.eye(20), (4, 2), np.inf)),
+        "^column 'x2' of X must be finite or missing, got 1 .* at row 4",
+    ),
     (pd.DataFrame({"a": [Decimal("inf"), Decimal(1)]}), "^column 'a' of X must be finite .* inf"),
     (pd.DataFrame({"a": ["Rome", 3]}), r"^column 'a' of X .* such as 'Rome' \(str\) and 3 \(int"),
     (np.array([[None], ["O"], [2.5]], dtype=object), r"^column 'x0' .* 'O' \(str\) and 2.5 \(fl"),
@@ -192,19 +218,28 @@ CASES += [
     (lambda: features.Pairs("xor", {"g": [0, 1], "a": 1}).parts(X), "and no group"),
     (lambda: firm(S, X, feature_names=["a", "b", "a"]), "^feature names must differ, got 'a' 2"),
     (lambda: firm(S, X, 0, feature_names=["a", "b"]), "^feature_names has 2 names for 1 features"),
-    (lambda: firm(S, X, [2], given=np.sin), "^given=.* must be names or positions of columns of X"),
-    (lambda: firm(S, X, [2], given=S), "^feature .* is not a column of X"),
-    (lambda: firm(S, X, [2], given=[]), r"^given=\[\] must name one or more columns .* once"),
-    (lambda: firm(S, X, [2], given=["x0", 0]), "^given=.* must name one or more columns .* once"),
+    *[
+        (lambda given=given: firm(S, X, [2], given=given), message)
+        for given, message in [
+            (np.sin, "^given=.* must be names or positions of columns of X; to use a function"),
+            (S, "^feature .* is not a column of X"),
+            ([], r"^given=\[\] must name one or more columns of X, each only once"),
+            (["x0", 0], "^given=.* must name one or more columns of X, each only once"),
+        ]
+    ],
     (lambda: firm(S, X, categorical=["m"]), r"^categorical=\['m'\]: feature 'm' is not a col"),
     (lambda: firm(S, X, categorical="x0"), "^categorical='x0' must be a list of columns"),
     (lambda: firm(S, X, groups="plot"), "^groups='plot': feature 'plot' is not a column of X"),
-    (lambda: firm(S, FRAME, groups=SHIFTED), r"^groups has the index \[1, .*\.loc\[X\.index\]"),
+    (
+        lambda: firm(S, pd.DataFrame(X), groups=pd.Series(THREE, index=range(1, 21))),
+        r"^groups has the index \[1, .*\.loc\[X\.index\]",
+    ),
     (lambda: firm(np.sum, da.ones((10**6, 10**4), chunks=-1)), "^a partition of X .* 74.5 GiB"),
     (lambda: firm(S, X, n_bins=21), "^n_bins must be an integer from 2 to 20, got 21"),
-    (lambda: firm(S, X, n_bins=1), "^n_bins=1 must be 'auto' or an integer"),
-    (lambda: firm(S, X, n_bins=True), "^n_bins=True must be 'auto' or an integer"),
-    (lambda: firm(S, X, n_bins="ten"), "^n_bins='ten' must be 'auto' or an integer"),
+    *[
+        (lambda n=n: firm(S, X, n_bins=n), f"^n_bins={n!r} must be 'auto' or an integer")
+        for n in (1, 2.5, True, "ten")
+    ],
 ]
 
 

@@ -62,11 +62,9 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert pages.strip(ledger) in (compendium / "README.md").read_text()
     assert pages.page(ledger, []) == (compendium / "docs" / "claims.md").read_text()
     capsys.readouterr()
-    assert reproduce.main() == 0  # though nothing had to run
-    out = capsys.readouterr().out
-    assert "no notebook was executed" in out
-    assert re.search(r"03_tiny +\d+ s  agrees +1 confirmed", out)
-    assert "agrees with what is committed" in out
+    assert reproduce.main() == 0
+    said = "no notebook was executed.*03_tiny +\\d+ s  agrees +1 confirmed.*agrees with what"
+    assert re.search(said, capsys.readouterr().out, re.S)
 
     (compendium / "build" / "runs" / "03_tiny" / "run.json").write_text('{"status": "do')
     assert reproduce.main() == 0
@@ -221,6 +219,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 NOTEBOOK = ROOT / "notebooks" / "05_linear.ipynb"
+LEDGER = ROOT / "data" / "claims.json"
 
 
 @pytest.fixture
@@ -243,7 +242,8 @@ def changed(tmp_path):
         (ROOT / "data" / "definition.csv", r"a,1,3\.5", "a,1,3.6", "column .* different"),
         (NOTEBOOK, r'"text": \[\n *"', '"text": [\n"x', "output of cell .* differs"),
         (NOTEBOOK, '"image/png": "', '"image/gif": "', "output of cell .* differs"),
-        (ROOT / "data" / "claims.json", '"confirmed"', '"partly"', "differ"),
+        (LEDGER, '"confirmed"', '"partly"', "1-.* differ"),
+        (LEDGER, r"\{.*?\n \},", "", "differ"),  # a claim that is gone
     ],
 )
 def test_a_change_is_noticed_on_either_side(changed, path, pattern, new, message):
@@ -252,22 +252,11 @@ def test_a_change_is_noticed_on_either_side(changed, path, pattern, new, message
         assert re.search(f"{path.name}.*{message}", said)
 
 
-def test_a_claim_that_is_gone_is_noticed(tmp_path):
-    whole, fewer = ROOT / "data" / "claims.json", tmp_path / "claims.json"
-    ledger = json.loads(whole.read_text())
-    fewer.write_text(json.dumps(ledger[1:]))
-    for made, committed in ((fewer, whole), (whole, fewer)):
-        assert compare(made, committed) == [f"claims.json: {ledger[0]['id']} differ"]
-
-
-def test_another_picture_is_noticed(tmp_path):
+def test_another_picture_is_noticed_and_last_digits_are_not(tmp_path, changed):
     other = tmp_path / "definition.png"
     other.write_bytes((ROOT / "figures" / "stability.png").read_bytes())
     [said] = compare(other, ROOT / "figures" / "definition.png")
     assert "pixels" in said
-
-
-def test_last_digits_do_not_matter(changed):
     table = ROOT / "data" / "definition.csv"
     assert changed(table, r"a,1,3\.5\b", "a,1,3.500000001") == ([], [])
 
