@@ -183,7 +183,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("strings/matvec.py", "np.tile(v / strands, strands)", "np.tile(v, strands)"),
         ("strings/matvec.py", "above @ g + above.T @ g", "above @ g"),
         ("strings/weights.py", "/ len(strands), len(strands)", "/ len(strands) ** 2, len(strands)"),
-        ("strings/weights.py", "self.values[i + row, d - 1]", "self.values[i, d - 1]"),
+        ("strings/weights.py", "start * w.shape[1] + column, self.values[i + row, d - 1]",
+         "start * w.shape[1] + column, self.values[i, d - 1]"),
         ("strings/weights.py", "(own > 0) & (others > 0)", "(own > 1) & (others > 0)"),
     ],
     "strings_any": [
@@ -191,8 +192,10 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "strings_poim": [
         ("strings/background.py", 'f"{j} ({alphabet', 'f"{j + 1} ({alphabet'),
-        ("strings/background.py", "self.contexts[:-1, :, None]", "self.contexts[1:, :, None]"),
-        ("strings/poim.py", "first(total(right, both)", "first(total(left, both)"),
+        ("strings/background.py", "joint = self.contexts[:-1, :, None]",
+         "joint = self.contexts[1:, :, None]"),
+        ("strings/poim.py", "_expect_first(total(right, both)",
+         "_expect_first(total(left, both)"),
         ("strings/poim.py", "(right[j + 1] + ending[j + 1])", "(right[j + 1] + starting[j + 1])"),
         ("strings/poim.py", "first * (right + both)", "first * (left + both)"),
         ("strings/poim.py", "firm_from_poim(q, p) if", "firm_from_poim(q, 1 - p) if"),

@@ -165,10 +165,16 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: firm(model, "nowhere/*.parquet"), "^X='nowhere/.*' is not a file, folder or"),
+        (
+            lambda: firm(model, "nowhere/*.parquet"),
+            "^X='nowhere/.*' is not a file, folder or pattern",
+        ),
         (lambda: firm(linear, da.zeros(9)), r"^X must have 2 axes, got shape \(9,\)"),
         (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),
-        (lambda: firm(linear, da.from_array(F), sample_weight=F[:, 1]), "^sample_weight must name"),
+        (
+            lambda: firm(linear, da.from_array(F), sample_weight=np.ones(N)),
+            "^sample_weight must name a column, because the rows come in chunks",
+        ),
         (lambda: firm(linear, da.from_array(F), given=[0]), "given and Pairs need all rows"),
     ],
 )
