@@ -14,7 +14,7 @@ from firmlib import joint
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import How, scan
-from firmlib.estimation.sums import Source, fold_totals, total_variance
+from firmlib.estimation.sums import Source, Total
 from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
@@ -147,7 +147,7 @@ def firm(
         sources=tuple(sources),
         n=sample.n,
         rows=rows,
-        total=total_variance(fold_totals(sample), sample.population, sample.unit is not None),
+        total=Total().add(sample).variance(sample.population, sample.unit is not None),
         response=response.method,
         target=response.target,
         given=known,

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from firmlib.estimation.bins import Axes
 from firmlib.estimation.rows import Rows, joined, rows_of
-from firmlib.estimation.scan import How, Tally, collected, read
-from firmlib.estimation.sums import total_variance
+from firmlib.estimation.scan import How, Tally, block, known, read, stacked
+from firmlib.estimation.sums import Total
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
@@ -34,7 +34,12 @@ class Bins(NamedTuple):
 
     names: list[str]
     columns: list[Column]
-    axes: Axes | None
+    axes: list[Axes | None]
+
+
+def emptied(column: Column) -> Column:
+    """Return a column with its kind and labels only."""
+    return column._replace(values=np.empty(0))
 
 
 class StreamingFirm:
@@ -99,14 +104,18 @@ confidence_level
         self.missing, self.rows, self.method, self.n_bins = missing, rows, method, n_bins
         self.response_method, self.target = response_method, target
         self.confidence_level, self.first_rows = confidence_level, first_rows
-        self._given_bins = bins
+        self._given = bins
         self._reset()
 
-    def _reset(self) -> None:
-        self.shared = self._given_bins
+    def _reset(self, bins: Bins | None = None) -> None:
+        """Forget all rows; `bins` replace those that were passed to the constructor."""
+        self._shared = bins or self._given
+        self._axes = [] if self._shared is None else self._shared.axes
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._tally: Tally | None = None
+        self._total = Total()
         self._n, self._has_groups = 0, False
+        self._start = 0  # position of the first row
         self._response: Response | None = None
 
     def partial_fit(
@@ -135,21 +144,10 @@ confidence_level
             sample_weight,
             groups,
             population=self.rows == "population",
-            start=self._n,
+            start=self._start + self._n,
         )
         if self._n and rows.n and (rows.key is not None) != self._has_groups:
             raise ValueError("groups must be given for all chunks or for none")
-        names, columns = self._columns(table, rows)
-        self._response = response._replace(values=np.empty(0))
-        if self.shared is None:
-            unknown = Column(np.empty(0), kind="unknown")  # until there is a value
-            self.shared = Bins(names, [unknown] * len(names), None)
-        if rows.n:
-            self._take(columns, rows)
-        return self
-
-    def _columns(self, table: Table, rows: Rows) -> tuple[list[str], list[Column]]:
-        """Return the names and columns of a chunk, with the labels of earlier chunks."""
         found = resolve(self.features, table)
         for f in found:
             if isinstance(f, Group) or f.ready:
@@ -158,18 +156,27 @@ confidence_level
                     "use firm on a table"
                 )
         names = check_names([f.name for f in found], self.feature_names)
-        if self.shared is not None and names != self.shared.names:
-            raise ValueError(f"X has the features {names}, expected {self.shared.names}")
+        if self._shared is not None and names != self._shared.names:
+            raise ValueError(f"X has the features {names}, expected {self._shared.names}")
         if self.features is None and table.plain and self.missing != "raise":
-            here = slice(0, table.n) if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
-            columns = [Column(f) for f in table.block(slice(0, table.width), here)]
+            values = block(table, rows, 0, table.width)
+            columns = [Column(f) for f in values(slice(0, rows.n))]
         else:
             columns = [read(f, table, rows, self._how) for f in found]
-        return names, columns if self.shared is None else self._joined(columns)
+        columns = self._joined(columns)
+        if self._shared is None:
+            unknown = Column(np.empty(0), kind="unknown")  # until there is a value
+            self._shared = Bins(names, [unknown] * len(names), [])
+        self._response = response._replace(values=np.empty(0))
+        if rows.n:
+            self._take(columns, rows)
+        return self
 
     def _joined(self, columns: list[Column]) -> list[Column]:
         """Return columns with the labels of earlier chunks."""
-        before = zip(self.shared.names, columns, self.shared.columns, strict=True)  # type: ignore[union-attr]
+        if self._shared is None:
+            return columns
+        before = zip(self._shared.names, columns, self._shared.columns, strict=True)
         return [
             column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
             for name, column, old in before
@@ -184,39 +191,35 @@ confidence_level
             )
 
     def _take(self, columns: list[Column], rows: Rows) -> None:
-        """Collect rows until there are enough to determine bins; then add them to the sums."""
-        assert self.shared is not None
-        known = [self._tally is not None or not np.isnan(c.values).all() for c in columns]
+        """Add rows to the sums, or collect them until there are enough to determine the bins."""
+        assert self._shared is not None
         kinds = [
-            c._replace(values=np.empty(0)) if k else old
-            for c, k, old in zip(columns, known, self.shared.columns, strict=True)
+            old if self._tally is None and np.isnan(c.values).all() else emptied(c)
+            for c, old in zip(columns, self._shared.columns, strict=True)
         ]
-        self.shared = self.shared._replace(columns=kinds)
+        self._shared = self._shared._replace(columns=kinds)
         self._n, self._has_groups = self._n + rows.n, rows.key is not None
-        ready = self._tally is not None or self._given_bins is not None
-        if not ready:  # the caller may reuse X
-            columns = [c._replace(values=c.values.copy()) for c in columns]
-            rows = replace(rows, s=rows.s.copy())
-        self._waiting.append((columns, rows))
-        if ready or sum(r.n for _, r in self._waiting) >= self.first_rows:
-            self._settle(self._given_bins)
+        self._total.add(rows)
+        if self._tally is not None:
+            self._tally.add(stacked(columns), rows)
+            return
+        columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
+        self._waiting.append((columns, replace(rows, s=rows.s.copy())))
+        if self._axes or self._n >= self.first_rows:
+            self._tally, self._waiting = self._sums(), []
 
-    def _settle(self, bins: Bins | None = None) -> Tally:
-        """Add the collected rows to the sums, in the given, the existing or new bins."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            columns, rows = waiting[0][0], joined([rows for _, rows in waiting])
-            if len(waiting) > 1:
-                each = zip(*(columns for columns, _ in waiting), strict=True)
-                columns = [
-                    c[-1]._replace(values=np.concatenate([a.values for a in c])) for c in each
-                ]
-            if self._tally is None:
-                axes = None if bins is None else bins.axes
-                self._tally = Tally(columns, rows, self._how, axes=axes, roomy=True)
-            self._tally.add(columns, rows)
-        assert self._tally is not None
-        return self._tally
+    def _sums(self) -> Tally:
+        """Return the sums of all rows so far."""
+        if self._tally is not None:
+            return self._tally
+        columns, rows = self._waiting[-1][0], joined([rows for _, rows in self._waiting])
+        if len(self._waiting) > 1:
+            each = zip(*(columns for columns, _ in self._waiting), strict=True)
+            values = [np.concatenate([c.values for c in some]) for some in each]
+            columns = [c._replace(values=v) for c, v in zip(columns, values, strict=True)]
+        values = stacked(columns)
+        tally = Tally(columns, values, rows, self._how, axes=self._axes, roomy=True)
+        return tally.add(values, rows)
 
     @property
     def _how(self) -> How:
@@ -244,50 +247,43 @@ confidence_level
         progress : bool, default False
             Show a bar (needs tqdm).
         """
-        after = copy.copy(self)
-        after._reset()
+        self._reset()
         rows = isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
         if hasattr(X, "__dask_graph__"):
             columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
-            after.merge(chunked.summed(after, X, score, columns, progress))
-        elif not is_source(X) and (hasattr(X, "shape") or rows):
-            after.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
-        else:
-            chunked.named(score, sample_weight=sample_weight, groups=groups)
-            if after.shared is None:
-                after._find_bins(sample(X, self.first_rows), groups)
-            parts_of = chunks(X)
-            if progress:
-                from tqdm import tqdm
+            return self.merge(chunked.summed(self, X, score, columns, progress))
+        if not is_source(X) and (hasattr(X, "shape") or rows):
+            return self.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
+        chunked.named(score, sample_weight=sample_weight, groups=groups)
+        if self._shared is None:
+            self._find_bins(sample(X, self.first_rows), groups)
+        parts: Any = chunks(X)
+        if progress:
+            from tqdm import tqdm
 
-                parts_of = tqdm(parts_of, unit="chunk")
-            for part in parts_of:
-                after.partial_fit(part, score, sample_weight=sample_weight, groups=groups)
-        self.__dict__ = after.__dict__
+            parts = tqdm(parts, unit="chunk")
+        for part in parts:
+            self.partial_fit(part, score, sample_weight=sample_weight, groups=groups)
         return self
 
     def _find_bins(self, some: Any, groups: Any) -> None:
         """Determine the bins from a sample of rows."""
         if some is not None and some.shape[0]:
             other = self._emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
-            self.shared = self._given_bins = other.bins
+            self._reset(other.bins)
 
     def _emptied(self) -> Self:
         """Return a stream without rows that has the same bins, if any."""
         other = copy.copy(self)
-        other._given_bins = self.bins if self._n else self._given_bins
-        other._reset()
+        other._reset(self.bins if self._n else self._shared)
         return other
 
     @property
     def bins(self) -> Bins:
         """The bins, for use in another stream."""
-        if self.shared is None:
+        if self._shared is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        if not self._n:
-            return self.shared
-        tally = (copy.deepcopy(self) if self._waiting else self)._settle()
-        return self.shared._replace(axes=tally.axes)
+        return self._shared._replace(axes=self._sums().axes) if self._n else self._shared
 
     def merge(self, other: StreamingFirm) -> Self:
         """Add another stream with the same features, options and, if both have bins, bins."""
@@ -297,48 +293,49 @@ confidence_level
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if not other._n or other.shared is None or other._response is None:
+        if not other._n or other._shared is None or other._response is None:
             return self
         self._check_response(other._response)
-        names = other.shared.names if self.shared is None else self.shared.names
-        if names != other.shared.names:
-            raise ValueError(f"other has the features {other.shared.names}, expected {names}")
+        if self._shared is not None and self._shared.names != other._shared.names:
+            raise ValueError(
+                f"other has the features {other._shared.names}, expected {self._shared.names}"
+            )
         if self._n and self._has_groups != other._has_groups:
             raise ValueError("groups must be given for all streams or for none")
-        after = copy.deepcopy(self)
-        after.shared = after.shared or other.shared
+        after = copy.deepcopy(self)  # an error leaves this stream unchanged
+        after._shared = after._shared or other._shared
         for columns, rows in other._waiting:
             after._take(after._joined(columns), rows)
+        if other._tally is not None and not after._n:
+            after._tally, after._shared = copy.deepcopy(other._tally), other._shared
+        elif other._tally is not None:
+            codes = after._joined([c._replace(values=c.codes) for c in other._shared.columns])
+            after._axes, after._waiting = after._axes or other.bins.axes, self._waiting
+            after._tally, after._waiting = after._sums(), []
+            after._tally.merge(other._tally, [c.values for c in codes])
+            after._shared = after._shared._replace(columns=[emptied(c) for c in codes])
         if other._tally is not None:
-            if after._tally is None and not after._waiting:
-                after._tally, after.shared = copy.deepcopy(other._tally), other.shared
-            else:
-                columns = after._joined([c._replace(values=c.codes) for c in other.shared.columns])
-                kinds = [c._replace(values=np.empty(0)) for c in columns]
-                after.shared = after.shared._replace(columns=kinds)
-                after._settle(other.bins).merge(other._tally, [c.values for c in columns])
-            after._n, after._has_groups = after._n + other._n, other._has_groups
+            after._n, after._has_groups = self._n + other._n, other._has_groups
+            after._total.merge(other._total)
         after._response = other._response
         self.__dict__ = after.__dict__
         return self
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        if not self._n or self.shared is None or self._response is None:
+        if not self._n or self._shared is None or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        now = copy.deepcopy(self) if self._waiting else self
-        tally, columns = now._settle(), self.shared.columns
-        names, population = self.shared.names, self.rows == "population"
+        tally, columns = self._sums(), self._shared.columns
+        names, population = self._shared.names, self.rows == "population"
         tally.check_bins(names)
-        parts = tally.found(columns, population=population, units=self._has_groups)
-        estimate, sources = collected(parts, names)
+        estimate, sources = tally.found(columns, population=population, units=self._has_groups)
         return FirmResult(
-            estimate=estimate,
+            estimate=known(estimate, names),
             feature_names=tuple(names),
             sources=tuple(sources),
             n=tally.n,
             rows=self.rows,
-            total=total_variance(tally.totals, population, self._has_groups),
+            total=self._total.variance(population, self._has_groups),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,

@@ -214,3 +214,15 @@ def test_on_two_processes(client, parquet):
     bad[N - 1, 2] = np.inf
     with pytest.raises(ValueError, match=r"^column 'x2' of X must be finite or missing, got 1 inf"):
         firm(linear, da.from_array(bad, chunks=(500, 3)))
+
+
+def test_errors_do_not_depend_on_the_size_of_partitions():
+    """Rows of small partitions are spread over all folds."""
+    s, found = linear(F) + rng.normal(size=N), {}
+    G = np.column_stack([F, s])
+    for size in (20, N):
+        stream = StreamingFirm([0, 1, 2], first_rows=N)
+        found[size] = stream.fit(da.from_array(G, chunks=(size, 4)), lambda G: G[:, 3]).result()
+    np.testing.assert_allclose(found[20].importances, found[N].importances, rtol=0.02)
+    np.testing.assert_allclose(found[20].standard_error, found[N].standard_error, rtol=0.3)
+    assert (np.count_nonzero(found[20].estimate.psi, axis=0) == len(found[N].estimate.psi)).all()

@@ -6,23 +6,19 @@ Slots are narrower near the ends, where curves are often steep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
-
-SAMPLE = 8
-"""Rows per slot in the sample that determines the slots."""
-
-FEW = 2**14
-"""Up to this many rows, all of them determine the slots."""
 
 _SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the slots
 _HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
 _SORTED = np.argsort(_HALVES, kind="stable")
 _LAG = 8  # slots whose width shows where halves must be finest
 _FINEST, _TAILS = 9, 1.5
+
+Table = tuple[float, float, np.ndarray]
 
 
 def scales(n: Any) -> Any:
@@ -40,7 +36,7 @@ class Axes:
     the last slot. exact (d,): each level has its own slot. share (d,): share of independent rows.
     kind: slots that can be merged are "nested"; a fixed number of bins is "fixed"; "levels" has a
     slot for each level, however many there are. ends (d,): the larger share of rows in the first
-    and the last slot. search: whether values are found without lookup `tables`.
+    and the last slot. tables: lookup tables of the columns; values without one are searched for.
     """
 
     start: np.ndarray
@@ -48,13 +44,16 @@ class Axes:
     share: np.ndarray
     kind: str = "nested"
     ends: np.ndarray | float = 1.0
-    search: bool = True
-    tables: dict[int, Any] = field(default_factory=dict, repr=False)
+    tables: tuple[Table | None, ...] = ()
 
     @property
     def slots(self) -> int:
         """Number of slots, missing values aside."""
         return self.start.shape[1]
+
+    def levels(self, j: int) -> np.ndarray:
+        """Return the different starts of a column."""
+        return np.unique(self.start[j][np.isfinite(self.start[j])])
 
     def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the base scale and the finest scale of each column for n rows."""
@@ -67,7 +66,7 @@ class Axes:
         return np.minimum(base, K).astype(int), np.minimum(finest, K).astype(int)
 
     @classmethod
-    def of_levels(cls, f: np.ndarray) -> Axes:
+    def of_levels(cls, f: np.ndarray) -> Self:
         """Return a bin for each value of one column."""
         levels = np.unique(f[~np.isnan(f)]) if np.isfinite(f).any() else np.zeros(1)
         return cls(levels[None], np.ones(1, bool), np.ones(1), "levels")
@@ -81,7 +80,7 @@ class Axes:
         *,
         roomy: bool = False,
         unit: np.ndarray | None = None,
-    ) -> Axes:
+    ) -> Self:
         """Find the bins of columns (d, m), a sample of n rows that belong to units.
 
         Up to 1.5 2^base levels have a slot each; more levels share slots by rank. `n_bins` fixes
@@ -90,56 +89,57 @@ class Axes:
         share = independent(F, unit) / max(F.shape[1], 1)
         base, K = scales(n * share)[0], int(scales(n)[1])
         F = np.sort(F, axis=1)  # missing values last
-        d, m = F.shape
-        known = m - np.isnan(F).sum(axis=1)
-        new = np.ones((d, m), bool)
-        new[:, 1:] = F[:, 1:] != F[:, :-1]
-        new &= np.arange(m) < known[:, None]
-        levels = new.sum(axis=1)
-        exact = levels <= (n_bins or 1.5 * 2**base)
-        most = spacing(levels[exact].max(initial=0))
-        Q = n_bins or int(most if exact.all() and not roomy else max(2**K, most))
-        start = np.full((d, Q), np.inf)
-        if not exact.all():
-            tails = 1.0 if n_bins else _TAILS
-            at = special.betainc(tails, tails, np.arange(Q) / Q)
-            start[~exact] = _starts(F[~exact], known[~exact], new[~exact], at)
-        if exact.any():
-            start[exact] = spaced(F[exact], new[exact], Q, not n_bins)
-        last = np.maximum(np.isfinite(start).sum(axis=1) - 1, 0)
-        above = (start[np.arange(d), last][:, None] <= F).sum(axis=1)
-        below = (start[:, 1:2] > F).sum(axis=1) if Q > 1 else above
-        ends = np.maximum(above, below) / np.maximum(known, 1)
-        kind = "fixed" if n_bins else "nested"
-        return cls(start, exact, share, kind, ends, bool(n_bins) or n <= _SEARCHED)
+        new = np.append(np.ones((len(F), 1), bool), F[:, 1:] > F[:, :-1], axis=1)
+        new &= ~np.isnan(F)
+        size, known = new.sum(axis=1), F.shape[1] - np.isnan(F).sum(axis=1)
+        exact = size <= (n_bins or 1.5 * 2**base)
+        Q = int(spacing(size[exact].max(initial=0)))
+        Q = n_bins or (Q if exact.all() and not roomy else max(2**K, Q))
+        at = special.betainc(*[1.0 if n_bins else _TAILS] * 2, np.arange(Q) / Q)
+        start, ends = np.full((len(F), Q), np.inf), np.ones(len(F))
+        for j, (f, m) in enumerate(zip(F, known, strict=True)):
+            first = np.flatnonzero(new[j])
+            if exact[j]:
+                start[j] = spaced(f[first], Q, not n_bins)
+                continue
+            start[j] = by_rank(f[:m], first, at)
+            last = start[j][np.isfinite(start[j])][-1]
+            ends[j] = max(f[:m].searchsorted(start[j, 1]), m - f[:m].searchsorted(last)) / m
+        tables = () if n_bins or n <= _SEARCHED else tuple(map(_table, start, exact))
+        return cls(start, exact, share, "fixed" if n_bins else "nested", ends, tables)
+
+    def grown(self, j: int, values: np.ndarray) -> Self:
+        """Return bins in which new levels of a column have slots of their own, if there is room."""
+        old, Q, nested = self.levels(j), self.slots, self.kind == "nested"
+        if self.kind == "levels":
+            return replace(self, start=np.union1d(old, values)[None])
+        start, exact, tables = self.start.copy(), self.exact.copy(), [*self.tables]
+        exact[j] = len(old) + len(values) <= Q
+        start[j] = spaced(np.union1d(old, values[: Q - len(old)]), Q, nested)
+        if tables:
+            tables[j] = _table(start[j], exact[j])
+        return replace(self, start=start, exact=exact, tables=tuple(tables))
 
     def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the slot of each value of columns (k, m), which begin at column `first`."""
-        return np.array([self._slot(first + k, f) for k, f in enumerate(F)])
+        tables = self.tables[first : first + len(F)] or (None,) * len(F)
+        return np.array([self._slot(first + k, f, tables[k]) for k, f in enumerate(F)])
 
-    def _slot(self, j: int, f: np.ndarray) -> np.ndarray:
-        if not self.search and j not in self.tables:
-            self.tables[j] = _table(self.start[j], 1.0 if self.exact[j] else 0.9)
-        if self.search or self.tables[j] is None:
-            return self._searched(self.start[j], f)
-        centre, scale, slot = self.tables[j]
+    def _slot(self, j: int, f: np.ndarray, table: Table | None) -> np.ndarray:
+        if table is None:
+            slot = np.maximum(self.start[j].searchsorted(f, side="right") - 1, 0)
+            return np.where(np.isnan(f), self.slots, slot)
+        centre, scale, slot = table
         with np.errstate(over="ignore"):
             half = ((f - centre) * scale).astype(np.float16)
         return slot.take(half.view(np.uint16))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tables": {}}  # they are large, and found again
 
-    def _searched(self, start: np.ndarray, f: np.ndarray) -> np.ndarray:
-        found = np.maximum(start.searchsorted(f, side="right") - 1, 0)
-        return np.where(np.isnan(f), self.slots, found)
-
-
-def _table(start: np.ndarray, share: float) -> tuple[float, float, np.ndarray] | None:
+def _table(start: np.ndarray, exact: bool) -> Table | None:
     """Return a centre, a scale and the slot of each half-precision number (f - centre) scale.
 
-    Half precision is finest at the centre, where slots are narrowest. None if less than this share
-    of the slots start at numbers of their own.
+    Half precision is finest at the centre, where slots are narrowest. None if too few slots start
+    at numbers of their own.
     """
     missing, start = len(start), start[np.isfinite(start)]
     if not len(start):
@@ -152,7 +152,7 @@ def _table(start: np.ndarray, share: float) -> tuple[float, float, np.ndarray] |
         scale = scale if np.isfinite(scale) else 1.0
         half = ((start - centre) * scale).astype(np.float16).astype(np.float32)
         new = np.diff(start) > 0
-        if (new & (np.diff(half) > 0)).sum() < share * new.sum():
+        if (new & (np.diff(half) > 0)).sum() < (1.0 if exact else 0.9) * new.sum():
             return None
     runs = np.diff(_HALVES[_SORTED].searchsorted(half), prepend=0, append=len(_HALVES))
     slot = np.empty(len(_HALVES), np.int16)
@@ -176,35 +176,20 @@ def spacing(levels: Any) -> Any:
     return 2 ** np.ceil(np.log2(np.maximum(levels, 2))).astype(int)
 
 
-def spaced(F: np.ndarray, new: np.ndarray, Q: int, nested: bool) -> np.ndarray:
-    """Return starts of slots (d, Q), with the levels F[new] of sorted columns spread evenly."""
-    d, m = F.shape
-    levels = np.full((d, m + 1), np.inf)
-    levels[np.nonzero(new)[0], (np.cumsum(new, axis=1) - 1)[new]] = F[new]
-    step = Q // spacing(new.sum(axis=1)) if nested else np.ones(d, int)
-    return np.take_along_axis(levels, np.minimum(-(-np.arange(Q) // step[:, None]), m), axis=1)
+def spaced(levels: np.ndarray, Q: int, nested: bool) -> np.ndarray:
+    """Return starts of Q slots over which sorted levels are spread evenly."""
+    step = Q // spacing(len(levels)) if nested else 1
+    return np.append(levels, np.inf)[np.minimum(-(-np.arange(Q) // step), len(levels))]
 
 
-def _starts(F: np.ndarray, known: np.ndarray, new: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the least value of each slot: that of the first level whose mid-rank reaches it.
+def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the least level of each slot: the first one whose mid-rank reaches a share `at`.
 
-    Skewness decides on which side a level on the edge of two slots belongs, so that a column and
-    its negative have the same bins.
+    The levels of the sorted values f begin at `first`. Skewness decides on which side a level on
+    the edge of two slots belongs, so that a column and its negative have the same bins.
     """
-    m, known = F.shape[1], known[:, None]
-    place = np.arange(m)
-    first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-    after = np.where(np.append(new[:, 1:], np.ones((len(F), 1), bool), axis=1), place + 1, m)
-    after = np.minimum(np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1], known)
-    least, below, above, most = (
-        np.take_along_axis(F, np.maximum(i, 0), 1) / 2
-        for i in (0 * known, (known - 1) // 2, known // 2, known - 1)
-    )
-    skew = np.nansum(F / np.maximum(known, 1), axis=1, keepdims=True) - (below + above)
-    up = np.where(skew < -1e-9 * (most - least), -1, 1)
-    want = at * known
-    i = np.clip(np.ceil(want - 0.5).astype(np.intp), 0, known - 1)
-    mid = (np.take_along_axis(first, i, 1) + np.take_along_axis(after, i, 1)) / 2
-    i = np.where(mid >= want - 1e-9 * up * known, i, np.take_along_axis(after, i, 1))
-    value = np.take_along_axis(F, np.minimum(i, known - 1), 1)
-    return np.where(i < known, value, np.inf)
+    n = len(f)
+    skew = (f / n).sum() - (f[(n - 1) // 2] / 2 + f[n // 2] / 2)
+    up = -1 if skew < -1e-9 * (f[-1] / 2 - f[0] / 2) else 1
+    middle = (first + np.append(first[1:], n)) / 2
+    return np.append(f[first], np.inf)[middle.searchsorted((at - 1e-9 * up) * n)]

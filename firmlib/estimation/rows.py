@@ -37,7 +37,7 @@ class Rows:
     G: int = FOLDS
     key: np.ndarray | None = None
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
         return len(self.s)
@@ -62,15 +62,18 @@ class Rows:
         """Centred scores."""
         return self.s - self.mean
 
-    def parts(self, centre: float, here: slice = slice(None)) -> np.ndarray:
+    def parts(self, centre: float, weighted: bool = False) -> np.ndarray:
         """Return what each row adds to its bin: 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
-        r, w = self.s[here] - centre, self.w[here]
-        weighted = bool((w != 1).any())
-        each = np.ones((len(r), 5 if weighted else 3)).T  # what a row adds lies together
+        r, w = self.s - centre, self.w
+        each = np.ones((self.n, 5 if weighted or self.weighted else 3)).T  # a row's lie together
         each[1:3] = r, r * r
-        if weighted:
+        if len(each) == 5:
             each[:] = w, w * r, (w * r) ** 2, w * w, w * w * r
         return each
+
+    def taken(self, some: slice | np.ndarray) -> Rows:
+        """Return some of the rows, without their units."""
+        return Rows(self.s[some], self.w[some], self.fold[some], population=self.population)
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from firmlib.estimation.bins import Axes, scales, spaced, spacing
+from firmlib.estimation.bins import Axes, scales, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Read, Source, Sums, fold_totals, moved_totals, summed
+from firmlib.estimation.sums import Source, Sums, summed
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
 _CELLS = 2**19  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
+_ROWS = 2**16  # that are summed together
+_FEW = 2**14  # up to this many rows, all of them determine the slots
+_SAMPLE = 8  # rows per slot in the sample that determines the slots
 _SPARSE = 64  # sparse columns that are summed up together
-
-
-class Found(NamedTuple):
-    """Places of some features, their V and what a result keeps of them."""
-
-    places: Sequence[int]
-    estimate: Estimate
-    sources: list[Source]
 
 
 class How(NamedTuple):
@@ -38,53 +33,65 @@ class How(NamedTuple):
 
 
 AS_USUAL = How()
+Found = tuple[Estimate, list[Source]]
+Values = Callable[..., np.ndarray]
+"""Return the values (d, m) of columns, or of the first `most`, in some of the rows that count."""
 
 
 class Tally:
     """The sums of several features over the rows so far, in blocks of columns.
 
-    Numbers share a block, with the given axes or new ones. A nominal column, a column of a
-    population or a slope has a block of its own.
+    Numbers share a block. A nominal column, a column of a population, a slope, and a column whose
+    missing values are dropped have a block of their own. `axes` are those of another tally.
     """
 
     def __init__(
         self,
         columns: Sequence[Column],
+        values: Values,
         rows: Rows,
         how: How,
         *,
-        axes: Axes | None = None,
+        axes: Sequence[Axes | None] = (),
         roomy: bool = False,
     ) -> None:
+        levels = [c.kind == "nominal" or (rows.population and not how.n_bins) for c in columns]
+        alone = [level or how.slope or how.missing == "drop" for level in levels]
+        parts = [[j for j, own in enumerate(alone) if not own]]
+        parts = parts * bool(parts[0]) + [[j] for j, own in enumerate(alone) if own]
         self.blocks: list[tuple[list[int], Sums | Line]] = []
-        numbers, drop = [], how.missing == "drop"
-        for j, column in enumerate(columns):
-            nominal = column.kind == "nominal"
+        self.columns, self.n, known = columns, 0, iter(axes)
+        some: Any = slice(0, rows.n)
+        if rows.n > _FEW and not (axes or how.n_bins or how.slope or all(levels)):
+            some, roomy = _sample(values, rows.n, _SAMPLE * 2 ** int(scales(rows.n)[1])), True
+        F = np.empty(0) if axes or how.slope else values(some)
+        unit = None if rows.unit is None else rows.unit[some]
+        for part in parts:
+            own = next(known, None)
             if how.slope:
-                self.blocks.append(([j], Line(nominal)))
-            elif nominal or (rows.population and how.n_bins is None):
-                self.blocks.append(([j], Sums(Axes.of_levels(column.values), drop=drop)))
+                sums = Line(columns[part[0]].kind == "nominal")
             else:
-                numbers.append(j)
-        if numbers:
-            new = {"drop": drop, "roomy": roomy}
-            read = _reader(columns, numbers)
-            sums = Sums(axes, drop=drop) if axes else Sums.of(read, rows, how.n_bins, **new)
-            self.blocks.append((numbers, sums))
-        self.totals, self.centre, self.n = np.zeros((6, FOLDS)), rows.centre, 0
+                if own is None and levels[part[0]]:
+                    own = Axes.of_levels(F[part[0]])
+                elif own is None:
+                    own = Axes.of(F[part], rows.n, how.n_bins, roomy=roomy, unit=unit)
+                sums = Sums(own, drop=how.missing == "drop")
+            self.blocks.append((part, sums))
 
     @property
-    def axes(self) -> Axes | None:
-        """The bins of the numbers."""
-        shared = [s.axes for _, s in self.blocks if isinstance(s, Sums) and s.axes.kind != "levels"]
-        return shared[0] if shared else None
+    def axes(self) -> list[Axes | None]:
+        """The bins of the blocks."""
+        return [getattr(sums, "axes", None) for _, sums in self.blocks]
 
-    def add(self, columns: Sequence[Column], rows: Rows) -> None:
-        """Add rows of columns without gaps."""
-        for some, sums in self.blocks:
-            sums.add(_reader(columns, some), rows)
-        self.totals += fold_totals(rows, self.centre)
+    def add(self, values: Values, rows: Rows) -> Self:
+        """Add rows."""
+        for a in range(0, rows.n, _ROWS):
+            here = slice(a, min(a + _ROWS, rows.n))
+            F, part = values(here), rows.taken(here)
+            for some, sums in self.blocks:
+                sums.add(F if len(some) == len(F) else F[some], part)
         self.n += rows.n
+        return self
 
     def merge(self, other: Tally, codes: Sequence[np.ndarray]) -> None:
         """Add the rows of another one with the same bins; codes[j] are the new codes of labels."""
@@ -94,16 +101,18 @@ class Tally:
             )
         for (some, mine), (_, theirs) in zip(self.blocks, other.blocks, strict=True):
             mine.merge(theirs, codes[some[0]])  # type: ignore[arg-type]
-        self.totals = self.totals + moved_totals(other.totals, other.centre - self.centre)
         self.n += other.n
 
-    def found(
-        self, columns: Sequence[Column | None], *, population: bool, units: bool
-    ) -> Iterator[Found]:
-        """Yield the features of each block."""
-        for some, sums in self.blocks:
-            estimate = sums.estimate(self.n, population=population, units=units)
-            yield Found(some, estimate, sums.sources(self.n, [columns[j] for j in some]))
+    def found(self, columns: Sequence[Column], *, population: bool, units: bool) -> Found:
+        """Return V of the columns, nan if it cannot be estimated, and what a result keeps."""
+        parts = [
+            (
+                sums.estimate(self.n, population=population, units=units),
+                sums.sources(self.n, [columns[j] for j in some]),
+            )
+            for some, sums in self.blocks
+        ]
+        return in_order([some for some, _ in self.blocks], parts)
 
     def check_bins(self, names: Sequence[str]) -> None:
         """Warn if too many values fall into the first or the last slot of a column."""
@@ -123,120 +132,129 @@ class Tally:
                 )
 
 
-def _reader(columns: Sequence[Column], some: Sequence[int]) -> Read:
-    F = np.array([columns[j].values for j in some])
-    return lambda columns, rows: F[columns, rows]
+def _sample(values: Values, n: int, m: int) -> slice | np.ndarray:
+    """Return about m rows, chosen by a hash of their values and so independent of their order."""
+    for most in (2, None):
+        key = np.full(n, 0x2545F4914F6CDD1D, np.uint64)  # rows of zeros must not have the key 0
+        for a in range(0, n, _ROWS):
+            here = slice(a, min(a + _ROWS, n))
+            for f in values(here, most):
+                key[here] ^= (f + 0.0).view(np.uint64)  # -0.0 is 0.0
+                key[here] *= np.uint64(0x9E3779B97F4A7C15)
+                key[here] ^= key[here] >> np.uint64(29)
+        key *= np.uint64(0xBF58476D1CE4E5B9)
+        key ^= key >> np.uint64(32)
+        rows = np.flatnonzero(key < np.uint64(2.0**64 / n * m))
+        if m / 2 < len(rows) < 2 * m and len(np.unique(key[rows])) > m / 3:
+            return rows
+    return slice(0, n)
 
 
-def collected(parts: Iterator[Found], names: Sequence[str]) -> tuple[Estimate, list[Source]]:
-    """Return V and sources of all features, in the order of `names`.
-
-    Warn of those whose V is nan: they get 0.
-    """
-    places, estimates, sources = zip(*parts, strict=True)
+def in_order(places: Sequence[Any], parts: Sequence[Found]) -> Found:
+    """Return several estimates as one, in the order of their places."""
     order = np.argsort(np.concatenate(places))
-    estimate = Estimate.concatenate(estimates).taken(order)
+    sources = [source for _, some in parts for source in some]
+    estimate = Estimate.concatenate([estimate for estimate, _ in parts]).taken(order)
+    return estimate, [sources[i] for i in order]
+
+
+def known(estimate: Estimate, names: Sequence[str]) -> Estimate:
+    """Return the estimate with 0 for V that is nan, and warn of these features."""
     silent = np.isnan(estimate.V)
-    if silent.any():
-        some = [name for name, no in zip(names, silent, strict=True) if no]
-        warn(
-            f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are "
-            "constant, missing, have a level of their own in nearly every row, or are nominal and "
-            "have no slope"
-        )
-        kept = np.where(silent, 0.0, 1.0)
-        estimate = Estimate(
-            np.where(silent, 0, estimate.V),
-            np.nan_to_num(estimate.noise) * kept,
-            np.where(silent, 1, estimate.pvalue),
-            np.nan_to_num(estimate.psi) * kept,
-        )
-    every = [source for some in sources for source in some]
-    return estimate, [every[i] for i in order]
+    if not silent.any():
+        return estimate
+    some = [name for name, no in zip(names, silent, strict=True) if no]
+    warn(
+        f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are constant, "
+        "missing, have a level of their own in nearly every row, or are nominal and have no slope"
+    )
+    V, pvalue = np.where(silent, 0, estimate.V), np.where(silent, 1, estimate.pvalue)
+    return Estimate(V, estimate.noise * ~silent, pvalue, estimate.psi * ~silent)
 
 
 def scan(
     features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL, *, every: bool = False
-) -> tuple[Estimate, list[Source]]:
+) -> Found:
     """Return V and sources of features; `every`: they are all columns of the table, in order."""
     if not features:
         return Estimate.exact(np.zeros(0)), []
-    every = every and not how.slope and not rows.population and how.missing != "raise"
-    parts = _scanned(features, table, rows, how, every)
-    return collected(parts, [f.name for f in features])
+    units, left = rows.unit is not None, np.arange(len(features))
+    places, found = [], []
+    usual = not (how.slope or rows.population or how.n_bins or table.categorical or units)
+    if every and is_sparse(table.data) and usual and how.missing != "raise":
+        few = _few(table, rows, how)
+        places, found = _sparse(table, rows, np.flatnonzero(few))
+        left = np.flatnonzero(~few)
+    plain = every and table.plain and how.missing != "raise"
+    step = max(1, _CELLS // (3 * FOLDS * (2 ** int(scales(rows.n)[1]) + 1)))
+    step = step if plain else max(1, min(step, _VALUES // rows.n))
+    for some in np.split(left, range(step, len(left), step)) if len(left) else ():
+        if plain:
+            columns, values = (
+                [NUMBERS] * len(some),
+                block(table, rows, some[0], len(some)),
+            )
+        else:
+            columns = [read(features[i], table, rows, how) for i in some]
+            values = stacked(columns)
+        tally = Tally(columns, values, rows, how).add(values, rows)
+        places.append(some)
+        found.append(tally.found(columns, population=rows.population, units=units))
+    estimate, sources = in_order(places, found)
+    return known(estimate, [f.name for f in features]), sources
 
 
-def _scanned(
-    features: Sequence[Any], table: Table, rows: Rows, how: How, every: bool
-) -> Iterator[Found]:
-    units, left = rows.unit is not None, list(range(len(features)))
-    if every and table.plain:
-        yield from _plain(table, rows, how)
-        return
-    if every and is_sparse(table.data) and not (how.n_bins or table.categorical or units):
-        left = yield from _sparse(table, rows, how)
-    n = rows.n
-    step = max(1, min(_together(n), _VALUES // n))
-    for a in range(0, len(left), step):
-        some = left[a : a + step]
-        columns = [read(features[i], table, rows, how) for i in some]
-        tally = Tally(columns, rows, how)
-        tally.add(columns, rows)
-        for found in tally.found(columns, population=rows.population, units=units):
-            yield found._replace(places=[some[j] for j in found.places])
+NUMBERS = Column(np.empty(0))
+
+
+def block(table: Table, rows: Rows, first: int, d: int) -> Values:
+    """Return how to read d columns of a plain table."""
+    kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
+
+    def values(here: slice | np.ndarray, most: int | None = None) -> np.ndarray:
+        some = slice(first, first + (d if most is None else min(most, d)))
+        return table.block(some, here if kept is None else kept[here])
+
+    return values
+
+
+def stacked(columns: Sequence[Column]) -> Values:
+    """Return how to read columns."""
+    return lambda here, most=None: np.array([c.values[here] for c in columns[:most]])
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
-    """Return the values of a feature in all rows that count."""
+    """Return a feature in the rows that count."""
     column = feature.of(table).take(rows.keep)
     if how.missing == "raise":
         check_present(f"feature {feature.name!r}", column.values)
     return column
 
 
-def _together(n: int) -> int:
-    """Return how many columns of numbers are summed up together."""
-    return max(1, _CELLS // (3 * FOLDS * (2 ** int(scales(n)[1]) + 1)))
-
-
-def _plain(table: Table, rows: Rows, how: How) -> Iterator[Found]:
-    """Sum up all columns of an array, block by block."""
-    kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
-    n, drop = rows.n, how.missing == "drop"
-    step = _together(n)
-    for first in range(0, table.width, step):
-        places = range(first, min(first + step, table.width))
-
-        def read(columns: slice, here: slice | np.ndarray, places: range = places) -> np.ndarray:
-            some = places[columns]
-            rows = here if kept is None else kept[here]
-            return table.block(slice(some.start, some.stop), rows)
-
-        sums = Sums.of(read, rows, how.n_bins, drop=drop)
-        sums.add(read, rows)
-        estimate = sums.estimate(n, population=False, units=rows.unit is not None)
-        yield Found(places, estimate, sums.sources(n, [None] * len(places)))
-
-
-def _sparse(table: Table, rows: Rows, how: How) -> Generator[Found, None, list[int]]:
-    """Sum up columns with few stored values; return the other columns."""
-    data, n = table.readable, rows.n
-    if not isinstance(rows.keep, slice):
-        data = data[np.flatnonzero(rows.keep)]
-    few = np.diff(data.indptr) < 1.5 * 2 ** scales(n)[0]  # each may be a level, beside 0
+def _few(table: Table, rows: Rows, how: How) -> np.ndarray:
+    """Return which columns of a sparse table have so few values that each is a level."""
+    data = table.readable
+    few = np.diff(data.indptr) < 1.5 * 2 ** scales(rows.n)[0]
     values = data.data.astype(float)
     few &= np.abs(values).max(initial=0) < 2**53 or data.dtype.kind == "f"  # floats merge integers
     odd = np.isinf(values)  # `Table.column` refuses them
-    if how.missing == "drop":  # scores are centred by column
+    if how.missing == "drop":
         odd |= np.isnan(values)
     few[np.searchsorted(data.indptr, np.flatnonzero(odd), side="right") - 1] = False
-    parts, some = rows.parts(rows.centre), np.flatnonzero(few)
-    for a in range(0, len(some), _SPARSE):
-        places = some[a : a + _SPARSE]
-        sums = _sparse_sums(data[:, places], parts, rows)
-        estimate = sums.estimate(n, population=False, units=False)
-        yield Found(places.tolist(), estimate, sums.sources(n, [None] * len(places)))
-    return np.flatnonzero(~few).tolist()
+    return few
+
+
+def _sparse(table: Table, rows: Rows, few: np.ndarray) -> tuple[list[np.ndarray], list[Found]]:
+    """Sum up sparse columns."""
+    data, parts, found = table.readable, rows.parts(rows.centre), []
+    if not isinstance(rows.keep, slice):
+        data = data[np.flatnonzero(rows.keep)]
+    places = np.split(few, range(_SPARSE, len(few), _SPARSE)) if len(few) else []
+    for some in places:
+        sums = _sparse_sums(data[:, some], parts, rows)
+        estimate = sums.estimate(rows.n, population=False, units=False)
+        found.append((estimate, sums.sources(rows.n, [NUMBERS] * len(some))))
+    return places, found
 
 
 def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
@@ -252,12 +270,12 @@ def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
     known = ~np.isnan(value)
     new = np.append(True, (np.diff(col) > 0) | (np.diff(value) > 0)) & known
     levels = np.bincount(col[new], minlength=d)
-    slot = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
+    level = np.cumsum(new) - 1 - (np.cumsum(levels) - levels)[col]
     Q = int(spacing(levels.max()))
-    each_level = np.full((d, Q), np.inf)
-    each_level[col[new], slot[new]] = value[new]
-    start = spaced(each_level, np.isfinite(each_level), Q, True)
-    slot = np.where(known, slot * (Q // spacing(levels))[col], Q)
+    slot = np.where(known, level * (Q // spacing(levels))[col], Q)
+    start = np.full((d, Q), np.inf)
+    start[col[new], slot[new]] = value[new]
+    start = np.minimum.accumulate(start[:, ::-1], axis=1)[:, ::-1]
     found = Sums(Axes(start, np.ones(d, bool), np.ones(d)))
     stored, size = row < n, FOLDS * d
     each, where = parts[:, row[stored]], rows.fold[row[stored]] * d + col[stored]
@@ -266,5 +284,5 @@ def _sparse_sums(data: Any, parts: np.ndarray, rows: Rows) -> Sums:
     total = summed(rows.fold, parts, FOLDS)[:, :, None]
     zeros = (slice(None), slice(None), np.arange(d), slot[~stored])
     sums[zeros] += total - summed(where, each, size).reshape(-1, FOLDS, d)
-    found.sums, found.centre = sums, np.full(d, rows.centre)
+    found.sums, found.centre = sums, rows.centre
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.sums import Read, Source
+from firmlib.estimation.sums import Source, shown_as
 from firmlib.tables.columns import Column
 
 
@@ -23,9 +24,9 @@ class Line:
         self.nominal, self.sums, self.missing = nominal, np.zeros((6, FOLDS)), 0.0
         self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
 
-    def add(self, read: Read, rows: Rows) -> None:
-        """Add rows."""
-        [f] = read(slice(None), slice(None))
+    def add(self, F: np.ndarray, rows: Rows) -> None:
+        """Add rows with values (1, n)."""
+        [f] = F
         known = ~np.isnan(f)
         w, f, s, fold = (a[known] for a in (rows.w, f, rows.s, rows.fold))
         self.missing += rows.w.sum() - w.sum()
@@ -55,9 +56,9 @@ class Line:
         """Return V, the error of the slope and its test; nan if f is constant or nominal."""
         total = self.sums.sum(axis=1)
         V, v, slope = _explained(total)
-        V = np.array([V if v > 0 and not self.nominal else np.nan])
+        V, silent = np.array([V]), v <= 0 or self.nominal
         if population:
-            return Estimate.exact(np.nan_to_num(V))
+            return Estimate.exact(V * (not silent))
         without = _explained(total[:, None] - self.sums)[0][:, None]
         w, f, ff, r, fr, _ = self.sums
         F, R = total[1] / max(total[0], TINY), total[3] / max(total[0], TINY)
@@ -68,9 +69,10 @@ class Line:
         t = np.sqrt(V / noise) if noise > 1e-24 * V else np.where(V > 0, 1e300, 0)
         pvalue = 2 * special.stdtr(folds - 1.0, -t)
         found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
-        return Estimate.of_folds(V, without, w, found, pvalue)
+        one = Estimate.of_folds(V, without, w, found, pvalue)
+        return replace(one, V=np.full(1, np.nan)) if silent else one
 
-    def sources(self, n: float, columns: Sequence[Column | None]) -> list[Source]:
+    def sources(self, n: float, columns: Sequence[Column]) -> list[Source]:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
@@ -81,8 +83,8 @@ class Line:
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = self.missing / max(W + self.missing, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        found = Source("number", mark, missing, self.middle, sums, t, not self.nominal)
-        return [found.of(columns[0])]
+        shown = shown_as(columns[0])
+        return [Source(columns[0].kind, mark, missing, self.middle, sums, t, shown=shown)]
 
 
 def _explained(total: np.ndarray) -> tuple:

@@ -8,7 +8,7 @@ e = (SS - m^2 WW) / (W^2 - WW) is the variance of m.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -141,12 +141,9 @@ def spread(
     without, part = -left_out(one, whole, units) * c.sum(axis=0), sums
     for k in range(len(scale))[::-1]:
         part = halved(part) if k + 1 < len(scale) else part
-        some = np.flatnonzero(c[k])
-        if 2 * len(some) > len(base):  # most columns: all of them are quicker
-            without += c[k] * left_out(part, scale[k], units)
-        elif len(some):
-            here = Bins(*(a[some] for a in scale[k]))
-            without[:, some] += c[k, some] * left_out(part[:, :, some], here, units)
+        some: Any = slice(None) if c[k].all() else np.flatnonzero(c[k])  # a slice copies nothing
+        here = Bins(*(a[some] for a in scale[k]))
+        without[:, some] += c[k, some] * left_out(part[:, :, some], here, units)
         if not c[:k].any():
             break
     tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]

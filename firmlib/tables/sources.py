@@ -118,7 +118,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         lengths = np.nan_to_num(X.chunks[0]).astype(int)
         check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
     parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
-    if empty.shared is None:
+    if empty._shared is None:
         some = _drawn(len(parts))
         for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
             parts[i] = part
@@ -127,7 +127,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         empty._find_bins(_stacked(tables), columns["groups"])
     one = partial(_partition_sum, empty, score, columns)
     shared = delayed(one, traverse=False)  # sent once, not with each partition
-    found = [delayed(operator.call)(shared, part) for part in parts]
+    found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
     while len(found) > 1:
         groups = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
         found = [delayed(reduce)(_merged, group) for group in groups]
@@ -135,8 +135,10 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         return found[0].compute()
 
 
-def _partition_sum(stream: Any, score: Any, columns: dict, table: Any) -> Any:
-    return copy.deepcopy(stream).partial_fit(table, score, **columns)
+def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: int) -> Any:
+    one = copy.deepcopy(stream)
+    one._start = number << 32  # rows of several partitions have different positions, and so folds
+    return one.partial_fit(table, score, **columns)
 
 
 def _merged(one: Any, two: Any) -> Any:
