@@ -342,10 +342,9 @@ def main(*words: str) -> int:
         if not failed:
             survivors.append(change)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed.")
+    print(f"{len(without)} have lost their place: see above, or --places.")
     if survivors:
         print("Survivors:", *survivors, sep="\n  ")
-    if without:
-        print(f"{len(without)} have lost their place:", *without.values(), sep="\n  ")
     return len(survivors) + len(without)
 
 
