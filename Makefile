@@ -92,7 +92,7 @@ mutants: $(READY)  ## change the library, then the notebooks; each change must b
 	@test -n "$(ONLY)" || $(BIN)/python -m tests.mutants_library
 	@$(BIN)/python -m tests.mutants $(ONLY)
 
-bench: $(READY)  ## speed, as ratios in one run, into benchmarks/ (some: ONLY="kernel poim")
+bench: $(READY)  ## speed, as ratios in one run, into benchmarks/ (some, or intervals: ONLY="kernel poim")
 	@$(BIN)/python benchmarks/run.py $(ONLY)
 
 lint: $(READY)  ## check style with ruff, types with pyright
