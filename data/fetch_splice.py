@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from firmlib.compendium.output import check_sha256, write_atomic
-from firmlib.datasets import SPLICE
+from firmlib.datasets import SHA256
 
 HERE = Path(__file__).resolve().parent
 GENES = "usr/share/doc/augustus/tutorial/results/genes.gb"
@@ -52,12 +52,12 @@ def main() -> None:
         "donor": sites(genes, "GT"),
         "uci": uci_rows(uci),
     }
-    texts = {site: as_text(rows) for site, rows in tables.items()}
-    for site, text in texts.items():
-        check_sha256(SPLICE[site].file, text.encode(), SPLICE[site].sha256)
-    for site, text in texts.items():
-        write_atomic(HERE / SPLICE[site].file, gzip.compress(text.encode(), mtime=0))
-        print(f"{SPLICE[site].file}: {len(tables[site])} sequences")
+    texts = {f"splice_{site}.tsv.gz": as_text(rows) for site, rows in tables.items()}
+    for file, text in texts.items():
+        check_sha256(file, text.encode(), SHA256[file])
+    for file, text in texts.items():
+        write_atomic(HERE / file, gzip.compress(text.encode(), mtime=0))
+        print(f"{file}: {text.count(chr(10)) - 1} sequences")
 
 
 def fetch_genes(deb: Path | None, folder: Path) -> str:

@@ -21,11 +21,6 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     >>> float(firm_binary(q_a=3.0, q_b=1.0, p_a=0.5))
     1.0
     """
-    shapes = [np.shape(value) for value in (q_a, q_b, p_a)]
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError as error:
-        raise ValueError(f"q_a, q_b and p_a must broadcast, got shapes {shapes}") from error
     p_a = check_probability("p_a", p_a)
     q_a, q_b = (check_array(name, q, np.ndim(q)) for name, q in (("q_a", q_a), ("q_b", q_b)))
     return (q_a - q_b) * np.sqrt(p_a * (1 - p_a))

@@ -1,15 +1,14 @@
 """The paper's toy data (Section 3), and the files of `data/`: splice sites and flights."""
 
-import ast
 import gzip
 import hashlib
 import io
+import re
 import zlib
-from functools import reduce
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,12 +23,14 @@ __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_ga
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 DATA = Path(__file__).resolve().parents[1] / "data"  # of a checkout of the compendium
+SHA256 = {  # of the texts, since the compressed bytes depend on the version of zlib
+    "flights.csv.gz": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
+    "splice_acceptor.tsv.gz": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
+    "splice_donor.tsv.gz": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
+    "splice_uci.tsv.gz": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
+}
 _ROUNDS = 100  # in which sequences with a motif that must not occur are drawn again
-_OPERATORS: dict[type, Any] = {
-    ast.BitXor: np.logical_xor, ast.BitAnd: np.logical_and, ast.And: np.logical_and,
-    ast.BitOr: np.logical_or, ast.Or: np.logical_or,
-}  # fmt: skip
-_SYMBOLS = str.maketrans({"∨": "|", "∧": "&", "¬": "~", "⊕": "^", "!": "~"})
+_SPELLINGS = {"~": r"[¬!]|\bnot\b", "&": r"∧|\band\b", "^": "⊕", "|": r"∨|\bor\b"}
 
 
 def boolean_table(
@@ -38,10 +39,9 @@ def boolean_table(
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
     The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
-    weakest, ``~`` (or ¬, !), ``&`` (∧), ``^`` (⊕) and ``|`` (∨), or not, and, or. It is parsed,
-    never run as code. There are `n_variables`, 1 to 10, of which the last changes fastest; the
-    formula need not use all of them. The `coding` of false and true is 0 and 1 ("01") or -1 and +1
-    ("+-").
+    weakest, ``~`` (or ¬, !, not), ``&`` (∧, and), ``^`` (⊕) and ``|`` (∨, or). No other code is
+    run. There are `n_variables`, 1 to 10, of which the last changes fastest; the formula
+    need not use all of them. The `coding` of false and true is 0 and 1 ("01") or -1 and +1 ("+-").
 
     >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
@@ -50,36 +50,22 @@ def boolean_table(
     """
     n_variables = check_integer("n_variables", n_variables, 1, 10)
     check_option("coding", coding, ("01", "+-"))
-    bits = np.array(list(product([False, True], repeat=n_variables)))
-    X = bits.astype(float) if coding == "01" else 2.0 * bits - 1
+    bits = np.array(list(product([0, 1], repeat=n_variables)))
     variables = {f"x{j + 1}": column for j, column in enumerate(bits.T)}
+    text = str(formula).strip()
+    for sign, spellings in _SPELLINGS.items():
+        text = re.sub(spellings, sign, text)
     try:
-        tree = ast.parse(str(formula).translate(_SYMBOLS).strip(), mode="eval")
-        true = _truth(tree.body, variables)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"formula={formula!r} is not a Boolean formula: {error}") from error
-    except KeyError as error:
+        if odd := re.sub(r"x\d+|\b[01]\b|[~&^|()\s]", "", text):
+            raise SyntaxError(f"unexpected {odd!r}")
+        true = 1 & eval(text, {"__builtins__": {}}, variables)
+    except (SyntaxError, NameError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError(
-            f"formula={formula!r} uses {error.args[0]}, expected only {', '.join(variables)}, "
-            "0, 1, ~, &, ^, | and parentheses"
-        ) from None
-    return X, np.where(np.broadcast_to(true, len(X)), 1, -1)
-
-
-def _truth(node: ast.expr, variables: dict[str, np.ndarray]) -> Any:
-    """Return the truth of a parsed formula on every row; a KeyError names what is not allowed."""
-    match node:
-        case ast.Name(id=name):
-            return variables[name]
-        case ast.Constant(value=0 | 1 | True | False as value):
-            return np.bool_(value)
-        case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
-            return ~_truth(operand, variables)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_truth(left, variables), _truth(right, variables))
-        case ast.BoolOp(op=op, values=values):
-            return reduce(_OPERATORS[type(op)], [_truth(value, variables) for value in values])
-    raise KeyError(repr(ast.unparse(node)))
+            f"formula={formula!r} must be a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, "
+            f"^, | and parentheses: {error}"
+        ) from error
+    X = bits.astype(float) if coding == "01" else 2.0 * bits - 1
+    return X, 2 * np.broadcast_to(true, len(X)) - 1
 
 
 def two_gaussians(
@@ -123,11 +109,9 @@ def gattaca(
     Parameters
     ----------
     n, length : int
-        Number of sequences, half of them in each class, -1 and +1, and their number of letters,
-        which the paper does not give. A, C, G, T are 0 to 3.
+        Number of sequences, half of them in each class, -1 and +1, and of their letters, 0 to 3.
     motif, center, sd : str, float, float
-        The motif of the positive class. Its first position, from 0, is the rounded value of a
-        normal variable with this mean and standard deviation.
+        The motif of the positive class, and the normal distribution of its first position, from 0.
     mutations : int
         Number of letters of each planted motif that are replaced, at random places.
     unseen : bool
@@ -159,11 +143,11 @@ def gattaca(
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
     draw = np.arange(n)
-    edges = (p.cumsum() / p.sum())[:-1]  # between letters; as rng.choice has them, but faster
+    edges = (p.cumsum() / p.sum())[:-1]  # between letters
     places = np.diff(norm.cdf(np.arange(length - k + 2) - 0.5, center, max(sd, 1e-9)))
     for _ in range(_ROUNDS):
         u = rng.random_sample((len(draw), length))
-        X[draw] = np.sum([u >= edge for edge in edges], axis=0, dtype=np.uint8)
+        X[draw] = np.digitize(u, edges)
         planted = draw[y[draw] == 1]
         copies, row = np.tile(codes, (len(planted), 1)), np.arange(len(planted))[:, None]
         at = np.argsort(rng.random_sample(copies.shape), axis=1, kind="stable")[:, :mutations]
@@ -191,43 +175,20 @@ def data_file(name: str) -> Path:
     return DATA / name
 
 
-class _File(NamedTuple):
-    """A file of `data/`, described in data/README.md, and the sha256 of the text in it."""
-
-    file: str
-    sha256: str  # the compressed bytes depend on the version of zlib
-
-    def read(self, folder: str | PathLike | None) -> str:
-        """Return the text; raise unless it is that of this version of firmlib."""
-        path = Path(DATA if folder is None else folder, self.file)
-        restore = "restore it with git, or make it again with the scripts in data/"
-        if not path.is_file():
-            raise ValueError(
-                f"{path} is not there: the data are in data/ of the repository, not in the "
-                f"package; name their folder with folder=..., or {restore}"
-            )
-        try:
-            text = gzip.decompress(path.read_bytes()).decode("ascii")
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            message = f"{path} is truncated or not a gzip text ({error}); {restore}"
-            raise ValueError(message) from error
-        found = hashlib.sha256(text.encode()).hexdigest()
-        if found != self.sha256:
-            raise ValueError(
-                f"{path} was changed: the sha256 of its text is {found}, expected {self.sha256}; "
-                f"{restore}"
-            )
-        return text
-
-
-_SHA256 = {
-    "flights.csv": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
-    "splice_acceptor.tsv": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-    "splice_donor.tsv": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-    "splice_uci.tsv": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-}
-FLIGHTS, *_SITES = (_File(f"{name}.gz", sha256) for name, sha256 in _SHA256.items())
-SPLICE: dict[str, _File] = dict(zip(("acceptor", "donor", "uci"), _SITES, strict=True))
+def _read(file: str, folder: str | PathLike | None, **options: Any) -> pd.DataFrame:
+    """Return the table in a file; raise unless it is that of this version of firmlib."""
+    path = Path(DATA if folder is None else folder, file)
+    try:
+        text = gzip.decompress(path.read_bytes())
+        found = f"sha256 {hashlib.sha256(text).hexdigest()}"
+    except (OSError, EOFError, zlib.error) as error:
+        text, found = b"", str(error)
+    if found != f"sha256 {SHA256[file]}":
+        raise ValueError(
+            f"{path} must be a gzip text with sha256 {SHA256[file]}, got {found}; restore it with "
+            "git, make it again with the scripts in data/, or name another data/ with folder=..."
+        )
+    return pd.read_csv(io.BytesIO(text), **options)
 
 
 def splice(
@@ -249,11 +210,10 @@ def splice(
     >>> bool((X[:, 70:72] == [2, 3]).all()), int(y.sum())  # GT in all, half of them true
     (True, 0)
     """
-    check_option("site", site, SPLICE)
-    _, *rows = SPLICE[site].read(folder).splitlines()
-    group, label, sequence = zip(*(row.split("\t") for row in rows), strict=True)
-    y = np.array(label) if site == "uci" else np.array(label).astype(int)
-    return encode(sequence), y, np.unique(group, return_inverse=True)[1]
+    check_option("site", site, ("acceptor", "donor", "uci"))
+    table = _read(f"splice_{site}.tsv.gz", folder, sep="\t")
+    y = np.array(table["label"].tolist())
+    return encode(table["sequence"]), y, np.unique(table["group"], return_inverse=True)[1]
 
 
 def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
@@ -269,5 +229,5 @@ def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.n
     (0.11, 12.7)
     """
     kinds: Any = dict.fromkeys(("carrier", "origin", "dest"), "category")
-    X = pd.read_csv(io.StringIO(FLIGHTS.read(folder)), parse_dates=["scheduled"], dtype=kinds)
+    X = _read("flights.csv.gz", folder, parse_dates=["scheduled"], dtype=kinds)
     return X, X.pop("dep_delay").to_numpy()

@@ -17,7 +17,6 @@ from firmlib.tables.checks import check_integer, check_option
 # After firmlib._drawing, which says how to get matplotlib.
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from mpl_toolkits.axes_grid1 import make_axes_locatable
@@ -32,8 +31,9 @@ _DIRECTIONS = {
     -1: ("score falls with it", ORANGE),
     0: ("no direction, such as a category", GREY),
 }
-_SCORES = {"decision_function": "decision value", "predict": "prediction"}
-_SCORES |= {"predict_proba": "probability", "callable": "score", "values": "score"}
+_SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
+_SCORES["predict"] = "prediction"
+_PLAIN: Any = {"fontsize": "small", "frameon": False}  # a legend
 
 
 def _wrapped(name: object, letters: int = 40) -> str:
@@ -43,10 +43,10 @@ def _wrapped(name: object, letters: int = 40) -> str:
 
 def _size(labels: Sequence[str]) -> tuple[float, float]:
     """Return the approximate width and height in inches of labels below each other."""
-    lines = [label.split("\n") for label in labels]
-    letters = max(len(line) for each in lines for line in each)
-    height = 0.25 * len(labels) * max(0.75 * max(map(len, lines)), 1)
-    return 0.56 * plt.rcParams["font.size"] / 72 * letters, height
+    letters = max(len(line) for label in labels for line in label.split("\n"))
+    lines = max(label.count("\n") + 1 for label in labels)
+    width = 0.56 * plt.rcParams["font.size"] / 72 * letters
+    return width, 0.25 * len(labels) * max(0.75 * lines, 1)
 
 
 def _panels(
@@ -56,28 +56,26 @@ def _panels(
     columns = min(check_integer("columns", columns, 1), number)
     rows = -(-number // columns)
     size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * rows  # 4.4 for the legend
-    figure = plt.figure(figsize=size, layout="constrained")
-    axes: Any = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    for ax in axes.flat[number:]:
+    style: Any = {"sharey": True, "squeeze": False, "layout": "constrained", "figsize": size}
+    axes: Any = plt.subplots(rows, columns, **style)[1].flat
+    for ax in axes[number:]:
         ax.remove()
-    return axes.flat[:number]
+    return axes[:number]
 
 
-def _legend(figure: Any, loc: str, ncols: int, ax: Axes | None = None, **place: Any) -> None:
-    """Explain what is drawn in a figure or in one of its axes, each mark once."""
+def _legend(figure: Any, loc: str, ncols: int) -> None:
+    """Explain what is drawn in a figure, each mark once."""
     marks: dict[str, Any] = {}
-    for one in [ax] if ax else figure.axes:
-        found = zip(*one.get_legend_handles_labels(), strict=True)
-        found = sorted(found, key=lambda mark: isinstance(mark[0], LineCollection))  # errors last
-        marks |= {text: mark for mark, text in found}
-    style: Any = {"fontsize": "small", "frameon": False, "loc": loc, "ncols": ncols}
-    (ax or figure).legend([*marks.values()], [*marks], **style, **place)
+    for ax in figure.axes:
+        handles, texts = ax.get_legend_handles_labels()
+        marks |= dict(zip(texts, handles, strict=True))
+    figure.legend([*marks.values()], [*marks], loc=loc, ncols=ncols, **_PLAIN)
 
 
 def _score_name(result: FirmResult) -> str:
     """Return the name of the score, such as "probability of class 1"."""
-    name = _SCORES.get(result.response, result.response)
-    kind = "" if result.response == "predict" else "class "
+    name = _SCORES.get(result.response, "score")
+    kind = "" if result.response == "predict" else "class "  # a label, or an output
     return name if result.target is None else _wrapped(f"{name} of {kind}{result.target}")
 
 
@@ -128,20 +126,11 @@ class FirmDisplay:
         _draw_bars(ax, result, names, labels)
         ax.set_xlabel(_label_importances(result, len(names)))
         if ranks:
-            table = result.ranks(result.confidence_level).loc[names]
-            rank, best, worst = table[["rank", "best", "worst"]].to_numpy().T
-            beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
-            style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
-            style["label"] = "rank, and the ranks the data allow"
-            beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
-            beside.tick_params(axis="y", labelleft=False, length=0)
-            beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
-            beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
-            beside.set_xlabel("rank")
+            _draw_ranks(ax, result.ranks(result.confidence_level).loc[names])
         if own:
             _legend(ax.figure, "outside upper left", 2)
         else:
-            _legend(ax.figure, "lower right", 1, ax, bbox_to_anchor=(1, 1))
+            ax.legend(loc="lower right", bbox_to_anchor=(1, 1), **_PLAIN)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -157,14 +146,29 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]
     for i in np.flatnonzero(np.isnan(Q)):
         ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
     if (some := high > low).any():
+        text = f"{100 * result.confidence_level:g} % confidence interval"
+        style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
+        ends = [(Q - low)[some], (high - Q)[some]]
+        bars = ax.errorbar(Q[some], y[some], xerr=ends, label=text, **style)
         # An edge in the colour of the background makes lines visible on bars and beside them.
-        edge = [withStroke(linewidth=2.6, foreground=ax.get_facecolor())]
-        line: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": edge}
-        line["label"] = f"{100 * result.confidence_level:g} % confidence interval"
-        ax.hlines(y[some], low[some], high[some], **line)
+        edge = withStroke(linewidth=2.6, foreground=ax.get_facecolor())
+        bars.lines[2][0].set_path_effects([edge])
     ax.set_yticks(y, labels)
     ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
+
+
+def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> None:
+    """Draw brackets from the best to the worst rank beside the bars of features."""
+    rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
+    beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
+    style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
+    style["label"] = "rank, and the ranks the data allow"
+    beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
+    beside.tick_params(axis="y", labelleft=False, length=0)
+    beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
+    beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
+    beside.set_xlabel("rank")
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
@@ -181,13 +185,12 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     labels = [_wrapped(name, 26) for name in names]
     width, height = _size(labels)
     axes = _panels(len(results), columns, 2.0, 0.8 + height, width)
-    figure, (first, *_) = plt.gcf(), results.values()
-    largest = max(np.nanmax([r.importances, r.ci_high]) for r in results.values())
     for ax, (title, result) in zip(axes, results.items(), strict=True):
         _draw_bars(ax, result, names, labels)
         ax.set_title(_wrapped(title, 22), fontsize="medium")
-        ax.set_xlim(0, 1.05 * largest)
-    figure.supxlabel(_label_importances(replace(first, target=None), len(names)), size="medium")
+    plt.setp(axes, xlim=(0, max(ax.get_xlim()[1] for ax in axes)))
+    figure, label = plt.gcf(), _label_importances(replace(result, target=None), len(names))
+    figure.supxlabel(label, size="medium")
     _legend(figure, "outside upper left", 2)
     return figure
 
@@ -211,7 +214,7 @@ class ConditionalScoreDisplay:
     def from_result(cls, result: FirmResult, name: str) -> Self:
         """Display the curve of the feature `name` of a `result`."""
         check_option("name", name, result.curves)
-        return cls(result.curves[name], _wrapped(name), _score_name(result))
+        return cls(result.curves[name], _wrapped(name, 26), _score_name(result))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
@@ -269,15 +272,13 @@ def plot_curves(
     >>> len(firmlib.plot_curves(result).axes)
     2
     """
-    for name in features or ():
-        check_option("features", name, result.curves)
     names = [name for name in result.to_frame().index if name in result.curves]
     names = names[: check_integer("n", n, 1)] if features is None else list(features)
     if not names:
         raise ValueError("result has no curve to draw; groups of columns have none")
     axes, seen = _panels(len(names), columns, 2.1, 2.0), []
     for ax, name in zip(axes, names, strict=True):
-        seen += [*ConditionalScoreDisplay(result.curves[name], _wrapped(name, 26)).plot(ax).q_]
+        seen += [*ConditionalScoreDisplay.from_result(result, name).plot(ax).q_]
         ax.set_ylabel("")
     room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
     axes[0].set_ylim(min(seen) - 3 * room, max(seen) + room)

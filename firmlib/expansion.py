@@ -12,11 +12,15 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures
 
 from firmlib.scores import as_score
-from firmlib.tables.checks import check_array, check_memory, check_number, check_option
+from firmlib.tables.checks import (
+    check_array,
+    check_integer,
+    check_memory,
+    check_number,
+    check_option,
+)
 
 __all__ = ["KernelExpansion", "gradient"]
-
-_KERNELS = {"linear": "linear", "poly": "poly", "polynomial": "poly", "rbf": "rbf"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,42 +60,51 @@ class KernelExpansion:
         centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
         check_number("scale", self.scale, 0, above=True)
         check_number("degree", self.degree, 1)
-        for name in ("coef0", "intercept"):
-            check_number(name, getattr(self, name))
-        own: dict[str, Any] = {"dual_coef": dual_coef, "centers": centers}
+        check_number("coef0", self.coef0)
+        check_number("intercept", self.intercept)
+        self.__dict__.update(dual_coef=dual_coef, centers=centers)  # frozen
         if self.kernel == "linear":  # the polynomial kernel of degree 1
-            own |= {"scale": 1.0, "coef0": 0.0, "degree": 1}
-        self.__dict__.update(own)  # frozen
+            self.__dict__.update(scale=1.0, coef0=0.0, degree=1)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
-        """Return the expansion of a fitted `estimator`: an SVM of scikit-learn or KernelRidge."""
-        kind, kernel = type(estimator).__name__, getattr(estimator, "kernel", None)
-        if not hasattr(estimator, "dual_coef_") or kernel not in _KERNELS:
+        """Return the expansion of a fitted SVM or kernel ridge, or of a linear model."""
+        name, known = type(estimator).__name__, ("dual_coef_", "coef_")
+        attribute = next((each for each in known if hasattr(estimator, each)), None)
+        if attribute is None:
             raise ValueError(
-                f"estimator={kind}(kernel={kernel!r}) is not a fitted kernel model with one of the "
-                f"kernels {sorted(_KERNELS)}"
+                f"estimator={name} is not a fitted SVM, kernel ridge or linear model: it has none "
+                f"of {known}"
             )
-        centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
-        dual_coef, centers = (
-            a.toarray() if sparse.issparse(a) else np.asarray(a)
-            for a in (estimator.dual_coef_, centers)
-        )
-        if dual_coef.ndim == 2 and min(dual_coef.shape) > 1:
+        coef = _dense(getattr(estimator, attribute))
+        if coef.size > max(coef.shape):
             raise ValueError(
-                f"estimator={kind} has several outputs, dual_coef_ of shape {dual_coef.shape}; "
+                f"estimator={name} has several outputs, {attribute} of shape {coef.shape}; "
                 "expected one (two classes or a single regression target)"
             )
+        if attribute == "coef_":
+            return cls._linear(estimator, coef.ravel())
+        centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
         return cls(
-            dual_coef=dual_coef.ravel(),
-            centers=centers,
-            kernel=_KERNELS[kernel],
-            scale=float(1 / centers.shape[1] if scale is None else scale),
-            coef0=float(estimator.coef0),
+            dual_coef=coef.ravel(),
+            centers=_dense(centers),
+            kernel="poly" if estimator.kernel == "polynomial" else estimator.kernel,
+            scale=1 / centers.shape[1] if scale is None else scale,
+            coef0=estimator.coef0,
             degree=estimator.degree,
-            intercept=float(np.ravel(getattr(estimator, "intercept_", 0.0))[0]),
+            intercept=np.ravel(getattr(estimator, "intercept_", 0.0))[0],
         )
+
+    @classmethod
+    def _linear(cls, estimator: Any, weights: np.ndarray) -> Self:
+        """Return the expansion of a linear model, whose only center is its weights."""
+        points = np.vstack([np.zeros_like(weights), np.eye(len(weights))])
+        zero, *steps = as_score(estimator, points)
+        if not np.allclose(steps - zero, weights):
+            name = type(estimator).__name__
+            raise ValueError(f"estimator={name} is not linear: its score is not X @ coef_ + b")
+        return cls(np.ones(1), weights[None], "linear", intercept=zero)
 
     @property
     def width(self) -> float:
@@ -131,21 +144,16 @@ class KernelExpansion:
         """
         if self.kernel == "rbf":
             raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
-        d, degree = self.centers.shape[1], int(self.degree)
-        if degree != self.degree:
-            raise ValueError(
-                f"degree={self.degree} has no finite feature space; expected an integer"
-            )
+        d, degree = self.centers.shape[1], check_integer("degree", self.degree, 1)
         check_number("coef0", self.coef0, 0)
         check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
-        powers = PolynomialFeatures(degree).fit(self.centers).powers_
-        if self.coef0 == 0:
-            powers = powers[powers.sum(axis=1) == degree]
+        features = PolynomialFeatures(degree)
+        monomials, powers = features.fit_transform(self.centers), features.powers_
         rest = degree - powers.sum(axis=1)
         multinomial = factorial(degree) / factorial(np.c_[rest, powers]).prod(axis=1)
         root = np.sqrt(multinomial * self.coef0**rest * self.scale ** (degree - rest))
-        monomials = np.column_stack([(self.centers**m).prod(axis=1) for m in powers])
-        return powers, root * (self.dual_coef @ monomials)
+        some = root > 0  # without coef0, only the highest degree
+        return powers[some], (root * (self.dual_coef @ monomials))[some]
 
     def _kernel(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "rbf":
@@ -153,33 +161,20 @@ class KernelExpansion:
         return (self.scale * linear_kernel(X, self.centers) + self.coef0) ** self.degree
 
 
+def _dense(array: Any) -> np.ndarray:
+    return array.toarray() if sparse.issparse(array) else np.asarray(array)
+
+
 def gradient(score: Any, X: ArrayLike) -> np.ndarray:
     """Exact gradient at every row of `X`, shape (n, d).
 
     `score` is a `KernelExpansion`, a fitted SVM or kernel ridge with a linear, polynomial or
-    Gaussian kernel, or any estimator whose score is ``X @ coef_ + intercept_``.
+    Gaussian kernel, or any estimator whose score is ``X @ coef_`` plus a constant.
 
     >>> from sklearn.linear_model import LinearRegression
     >>> from firmlib.expansion import gradient
     >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)
     array([[2.]])
     """
-    if isinstance(score, KernelExpansion):
-        return score.gradient(X)
-    if hasattr(score, "dual_coef_"):
-        return KernelExpansion.from_estimator(score).gradient(X)
-    if not hasattr(score, "coef_"):
-        raise ValueError(
-            f"score={type(score).__name__} has no known gradient; expected a fitted linear model, "
-            "SVM or kernel ridge"
-        )
-    w = np.asarray(score.coef_, dtype=float)
-    if w.size != w.shape[-1]:
-        raise ValueError(f"score has several outputs, coef_ of shape {w.shape}; expected one")
-    X, w = check_array("X", X, 2, (None, w.size)), w.ravel()
-    points = np.vstack([np.zeros_like(X[:1]), np.eye(w.size), X])
-    s = as_score(score, points)
-    if not np.allclose(s - s[0], points @ w):
-        name = type(score).__name__
-        raise ValueError(f"score={name} is not linear in X: its output is not X @ coef_ + b")
-    return np.tile(w, (len(X), 1))
+    known = isinstance(score, KernelExpansion)
+    return (score if known else KernelExpansion.from_estimator(score)).gradient(X)

@@ -6,7 +6,6 @@ from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -18,13 +17,7 @@ from firmlib.estimation.sums import Source, Total
 from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
-from firmlib.tables.checks import (
-    check_confidence_level,
-    check_integer,
-    check_option,
-    is_integer,
-    short,
-)
+from firmlib.tables.checks import check_confidence_level, check_integer, check_option, short
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
 
@@ -102,6 +95,7 @@ def firm(
     The model uses only x0; x1 is a noisy copy of x0, and x2 is independent of it.
 
     >>> import firmlib
+    >>> import numpy as np
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(2000, 3))
     >>> X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
@@ -117,8 +111,8 @@ def firm(
     if is_source(X):
         from firmlib.streaming import StreamingFirm  # imports this module
 
-        if given is not None or isinstance(features, Pairs):
-            raise ValueError("given and Pairs need all rows in memory, but X comes in chunks")
+        if given is not None:
+            raise ValueError(f"given={given!r} needs all rows in memory, but X comes in chunks")
         stream = StreamingFirm(
             features,
             categorical=categorical,
@@ -185,22 +179,20 @@ def check_options(
     check_option("rows", rows, ("sample", "population"))
     check_option("missing", missing, ("level", "drop", "raise"))
     check_confidence_level(confidence_level)
-    if n_bins != "auto" and not (is_integer(n_bins) and n_bins >= 2):
-        raise ValueError(f"n_bins={n_bins!r} must be 'auto' or an integer of at least 2")
+    if n_bins != "auto":
+        check_integer("n_bins", n_bins, 2)
 
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
     """Return the names of the given columns."""
-    some = [given] if is_place(given) else given
-    if not isinstance(some, Sequence | np.ndarray) or any(map(callable, some)):
-        raise ValueError(
-            f"given={given!r} must be names or positions of columns of X; to use a function of "
-            "columns, add it to X as a column"
-        )
-    names = [table.names[table.place(j)] for j in some]
+    some = [] if callable(given) else [given] if is_place(given) else given
+    names = tuple(table.names[table.place(j)] for j in some)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"given={given!r} must name one or more columns of X, each only once")
-    return tuple(names)
+        raise ValueError(
+            f"given={given!r} must be names or positions of columns of X, each only once; to use a "
+            "function of columns, add it to X as a column"
+        )
+    return names
 
 
 def conditional_expected_score(
@@ -239,7 +231,8 @@ class FirmByClass(UserDict[Any, FirmResult]):
         [first, *_] = self.values()
         each = {k: result.importances for k, result in self.items()}
         frame = pd.DataFrame(each, pd.Index(first, name="feature"))
-        return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
+        largest = frame.max(axis=1).sort_values(ascending=False, kind="stable")
+        return frame.loc[largest.index]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per class and feature, with the class in the first column."""
@@ -272,6 +265,7 @@ def firm_by_class(
     are as for `firm`, except for `target`.
 
     >>> import firmlib
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
                0    1

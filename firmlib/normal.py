@@ -41,9 +41,9 @@ def firm_linear(
     array([0., 0.])
     """
     weights = check_array("weights", weights, 1)
-    cov = _covariance(cov, len(weights))
-    A = _directions(directions, len(weights))
-    known = [check_integer("given", j, 0, len(weights) - 1) for j in given or ()]
+    d = len(weights)
+    cov, A = _covariance(cov, d), _directions(directions, d)
+    known = [check_integer("given", j, 0, d - 1) for j in given or ()]
     variances = _variances(A, cov)
     if known:
         cov = cov - cov[:, known] @ np.linalg.pinv(cov[np.ix_(known, known)]) @ cov[known]
@@ -71,14 +71,13 @@ def firm_taylor(
     >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
     array([12.])
     """
-    cov = _covariance(cov)
     if callable(gradient):
-        mean = np.zeros(len(cov)) if mean is None else check_array("mean", mean, 1, (len(cov),))
+        d = len(np.asarray(cov))
+        mean = np.zeros(d) if mean is None else check_array("mean", mean, 1, (d,))
         gradient = np.ravel(gradient(mean[None, :]))
     elif mean is not None:
         raise ValueError("mean requires a callable gradient; an array holds for one point only")
-    gradient = check_array("gradient", gradient, 1, (len(cov),))
-    return firm_linear(gradient, cov, directions=directions)
+    return firm_linear(check_array("gradient", gradient, 1), cov, directions=directions)
 
 
 def firm_rbf(
@@ -116,10 +115,7 @@ def firm_rbf(
     array([0.3375])
     """
     if not isinstance(expansion, KernelExpansion) or expansion.kernel != "rbf":
-        raise ValueError(
-            f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'; make one with "
-            "KernelExpansion.from_estimator(fitted SVM)"
-        )
+        raise ValueError(f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'")
     d = expansion.centers.shape[1]
     centred = expansion.centers - check_array("mean", mean, 1, (d,))
     cov = _covariance(cov, d)
@@ -153,20 +149,19 @@ def _rbf(s: KernelExpansion, c: np.ndarray, cov: np.ndarray, a: np.ndarray, v: f
 def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     """Covariance with its correlations shrunk towards zero (doi:10.2202/1544-6115.1175).
 
-    S*_ij = (1 - lambda) r_ij sqrt(s_ii s_jj) for i != j; the variances s_ii do not change, and
-    lambda is the `shrinkage_intensity`. Unlike shrinkage towards a multiple of the identity, this
-    does not depend on the inputs' units. The sample `X` may have fewer rows than columns; the
-    result is positive definite if lambda > 0 and no column is constant.
+    S* = (1 - lambda) S + lambda diag(S), where S is the sample covariance and lambda the
+    `shrinkage_intensity`. Unlike shrinkage towards a multiple of the identity, this does not depend
+    on the inputs' units. The sample `X` may have fewer rows than columns; the result is positive
+    definite if lambda > 0 and no column is constant.
 
     >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
     >>> bool(np.linalg.eigvalsh(shrinkage_covariance(X))[0] > 0.1)
     True
     """
-    Z, sd = _standardized(X)
-    R = (1 - shrinkage_intensity(X)) * (Z.T @ Z) / (len(Z) - 1)
-    np.fill_diagonal(R, 1)
-    return R * np.outer(sd, sd)
+    Z, intensity = _centred(X), shrinkage_intensity(X)
+    S = Z.T @ Z / (len(Z) - 1)
+    return (1 - intensity) * S + intensity * np.diag(np.diag(S))
 
 
 def shrinkage_intensity(X: ArrayLike) -> float:
@@ -178,8 +173,9 @@ def shrinkage_intensity(X: ArrayLike) -> float:
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1
     True
     """
-    Z, _ = _standardized(X)
-    n = len(Z)
+    Z = _centred(X)
+    n, sd = len(Z), Z.std(axis=0, ddof=1)
+    Z /= np.where(sd > 0, sd, 1)
     R = Z.T @ Z / (n - 1)
     # Var(r_ij) = n / (n - 1)^3 sum_k (w_kij - mean w_ij)^2, with w_kij = z_ki z_kj
     variance = n / (n - 1) ** 3 * ((Z**2).T @ Z**2 - (n - 1) ** 2 / n * R**2)
@@ -188,14 +184,12 @@ def shrinkage_intensity(X: ArrayLike) -> float:
     return float(np.clip(variance[off].sum() / total, 0, 1)) if total > 0 else 1.0
 
 
-def _standardized(X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _centred(X: ArrayLike) -> np.ndarray:
+    """Return columns minus their means; a constant column becomes exactly 0."""
     sample = check_array("X", X, 2)
     if len(sample) < 3:
         raise ValueError(f"X must have at least 3 rows to estimate a covariance, got {len(sample)}")
-    Z = sample - sample.mean(axis=0)
-    Z[:, np.ptp(Z, axis=0) == 0] = 0
-    sd = Z.std(axis=0, ddof=1)
-    return Z / np.where(sd > 0, sd, 1), sd
+    return np.where(np.ptp(sample, axis=0) > 0, sample - sample.mean(axis=0), 0)
 
 
 def _directions(directions: ArrayLike | None, d: int) -> np.ndarray:
@@ -208,11 +202,9 @@ def _variances(A: np.ndarray, cov: np.ndarray) -> np.ndarray:
     return np.where(v > _ROUNDING * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)
 
 
-def _covariance(value: ArrayLike, d: int | None = None) -> np.ndarray:
+def _covariance(value: ArrayLike, d: int) -> np.ndarray:
     """Return `value` as a symmetric positive semi-definite matrix of order `d`."""
-    cov = check_array("cov", value, 2, None if d is None else (d, d))
-    if cov.shape[0] != cov.shape[1]:
-        raise ValueError(f"cov must be square, got shape {cov.shape}")
+    cov = check_array("cov", value, 2, (d, d))
     sd = np.sqrt(np.abs(np.diag(cov)))
     unit = np.where(sd > 0, sd, 1)
     correlation = cov / np.outer(unit, unit)  # so that units do not matter

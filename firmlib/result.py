@@ -132,12 +132,7 @@ class FirmResult:
         return name in self._index
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self._frame().iloc[self._place(name)]
-
-    def _place(self, name: Any) -> int:
-        if name not in self:
-            raise KeyError(f"feature {name!r} is unknown; expected one of {self.feature_names[:8]}")
-        return self._index.get_loc(name)  # type: ignore[return-value]
+        return self._frame().loc[name]
 
     @cached_property
     def _index(self) -> pd.Index:
@@ -226,14 +221,13 @@ class FirmResult:
         """Return Q_a - Q_b with error, interval and test, by default for all pairs of features."""
         if (a is None) != (b is None):
             raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
-        i, j = self._pairs() if a is None else ([self._place(a)], [self._place(b)])
+        if a is None or b is None:
+            check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
+            i, j = (self._order[k] for k in np.triu_indices(len(self), 1))
+        else:
+            i, j = (np.array([self._index.get_loc(name)]) for name in (a, b))
         index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
         return _differences(self, i, self, j, confidence_level).set_axis(index)
-
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
-        i, j = np.triu_indices(len(self), 1)
-        return self._order[i], self._order[j]
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.
@@ -250,14 +244,12 @@ class FirmResult:
         x1          2     2      3
         x0          3     2      3
         """
-        m, (i, j) = len(self), self._pairs()
-        found = _differences(self, i, self, j, confidence_level)
-        clear = holm(found["pvalue"].to_numpy()) <= 1 - confidence_level
-        told = clear & (found["difference"] > 0)
-        best, worst = 1 + np.bincount(j[told], minlength=m), m - np.bincount(i[told], minlength=m)
-        ranks = pd.DataFrame({"best": best, "worst": worst}, self._index).iloc[self._order]
-        ranks.insert(0, "rank", np.arange(1, m + 1))
-        return ranks
+        pairs = self.compare(confidence_level=confidence_level).reset_index()
+        clear = holm(pairs["pvalue"].to_numpy()) <= 1 - confidence_level
+        order, told = self._index[self._order], pairs.loc[clear & (pairs["difference"] > 0)]
+        worse, better = (told[end].value_counts().reindex(order, fill_value=0) for end in "ba")
+        columns = {"best": 1 + worse, "worst": len(self) - better}
+        return pd.DataFrame({"rank": np.arange(1, len(self) + 1), **columns}, order)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> FirmDisplay:
         """Draw the importances as bars, with the options of `FirmDisplay.plot`."""
@@ -277,7 +269,8 @@ class FirmResult:
         head += f"score: {self.response}" + f" of {self.target!r}" * (self.target is not None)
         head += f", given {', '.join(self.given)}" * bool(self.given)
         notes = [f"… and {len(self) - n} more: see to_frame()"] * (len(self) > n)
-        if len(heavy := self._index[self.heavy_tails][:5]):
+        if self.heavy_tails.any():
+            heavy = self._index[self.heavy_tails][:5]
             notes.append(f"heavy tails, so errors are uncertain: {', '.join(heavy)}")
         notes += self.notes
         if self.unexplained is not None:
@@ -326,19 +319,18 @@ def compare(
     >>> firmlib.compare(one, two)["difference"]["x1"].round(1)
     np.float64(-0.1)
     """
-    for name, each in (("result", result), ("other", other)):
-        if not isinstance(each, FirmResult):
-            raise ValueError(f"{name}={type(each).__name__} must be a FirmResult")
+    if not isinstance(result, FirmResult) or not isinstance(other, FirmResult):
+        found = f"{type(result).__name__} and {type(other).__name__}"
+        raise ValueError(f"result and other must each be a FirmResult, got {found}")
     if paired not in (True, False, "auto"):
         raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
-    names = [name for name in result if name in other]
-    if not names:
+    names = result._index.intersection(other._index, sort=False)
+    if names.empty:
         raise ValueError(f"other has the features {other.feature_names}; result has none of them")
-    i, j = ([each._place(name) for name in names] for each in (result, other))
+    i, j = (each._index.get_indexer(names) for each in (result, other))
     if paired == "auto":
         marks = [[r.sources[k].mark for k in at] for r, at in ((result, i), (other, j))]
         paired = result.n == other.n and np.allclose(*marks, rtol=1e-9, atol=0)
     elif paired and result.n != other.n:
         raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
-    found = _differences(result, i, other, j, confidence_level, bool(paired))
-    return found.set_axis(pd.Index(names, name="feature"))
+    return _differences(result, i, other, j, confidence_level, bool(paired)).set_axis(names)

@@ -175,7 +175,7 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
             lambda: firm(linear, da.from_array(F), sample_weight=np.ones(N)),
             "^sample_weight must name a column, because the rows come in chunks",
         ),
-        (lambda: firm(linear, da.from_array(F), given=[0]), "given and Pairs need all rows"),
+        (lambda: firm(linear, da.from_array(F), given=[0]), "needs all rows in memory"),
     ],
 )
 def test_refused(call, message):

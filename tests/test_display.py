@@ -144,7 +144,7 @@ def test_gallery_shows_every_kind_on_one_scale(frame):
         "up",
         "day",
     ]
-    with pytest.raises(ValueError, match="features='z' is unknown"):
+    with pytest.raises(ValueError, match="name='z' is unknown"):
         result.plot_curves(features=["z"])
     with pytest.raises(ValueError, match="n must be an integer at least 1, got 0"):
         result.plot_curves(n=0)

@@ -138,8 +138,8 @@ def test_confidence_level_is_checked(level):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: compare(r, S), "^other=ndarray must be a FirmResult"),
-        (lambda r: compare(firm_by_class(Y, X), r), "^result=FirmByClass must be a FirmResult"),
+        (lambda r: compare(r, S), "must each be a FirmResult, got FirmResult and nda"),
+        (lambda r: compare(firm_by_class(Y, X), r), "must each be a FirmResult, got FirmByClass"),
         (lambda r: compare(r, firm(S, X, feature_names=list("pqrs"))), "^other has the features"),
         (lambda r: compare(r, r, paired="yes"), "^paired='yes' must be True, False or 'auto'"),
         (lambda r: compare(r, firm(S[:99], X[:99]), paired=True), "paired=True needs the same"),

@@ -79,12 +79,14 @@ def record(
     known = {claim.id: claim for claim in registry()}
     check_option("id", id, known)
     parts = dict(parts) if isinstance(parts, Mapping) else {"as printed": parts}
-    for name, flag in (parts | ({"corrected": corrected} if correction else {})).items():
-        if not isinstance(flag, bool | np.bool_):
-            raise ValueError(f"{id}: check {name!r} must be True or False, got {flag!r}")
     size = f"finding must have 1 to {LONGEST} characters, got {len(finding)}"
+    flags = [*parts.values(), corrected or False]
     for wrong, message in (
         (not parts, "parts holds no check"),
+        (
+            not all(isinstance(flag, bool | np.bool_) for flag in flags),
+            f"every check must be True or False, got {parts} and corrected={corrected!r}",
+        ),
         (not 0 < len(finding) <= LONGEST, size),
         (correction and not expected, "a correction needs what it corrects, expected"),
         (correction and not corrected, f"the correction {correction!r} did not hold either"),

@@ -55,7 +55,7 @@ def heat_map(
     ax.tick_params(length=0, rotation=0)
     cells: Any = ax.collections[0]
     for text, color in zip(ax.texts, cells.get_facecolor()[~np.isnan(table).ravel()], strict=False):
-        dark = np.power(color[:3], 2.2) @ [0.2126, 0.7152, 0.0722] < 0.18
+        dark = sns.utils.relative_luminance(color) < 0.18
         text.set_color("white" if dark else "black")  # whichever has more contrast
     for i, j in np.argwhere(np.isnan(table) & ~masked & words):
         ax.text(j + 0.5, i + 0.5, "•", ha="center", va="center", size=7.5, color=GREY)

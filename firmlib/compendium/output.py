@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import secrets
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the compendium, if firmlib runs from a checkout
@@ -18,14 +17,12 @@ def output_dir() -> Path:
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` through a temporary file in the same folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(content)
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 def check_sha256(name: str, content: bytes, sha256: str) -> None:

@@ -11,12 +11,12 @@ from firmlib.estimation.bins import Axes, scales, spacing
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Source, Sums, summed
+from firmlib.estimation.sums import Found, Sums, summed
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
-_CELLS = 2**19  # sums that are held at a time
+_CELLS = 2**20  # sums that are held at a time
 _VALUES = 2**22  # values of columns that are held at a time
 _ROWS = 2**16  # that are summed together
 _FEW = 2**14  # up to this many rows, all of them determine the slots
@@ -33,7 +33,6 @@ class How(NamedTuple):
 
 
 AS_USUAL = How()
-Found = tuple[Estimate, list[Source]]
 Values = Callable[..., np.ndarray]
 """Return the values (d, m) of columns, or of the first `most`, in some of the rows that count."""
 
@@ -56,11 +55,11 @@ class Tally:
         roomy: bool = False,
     ) -> None:
         levels = [c.kind == "nominal" or (rows.population and not how.n_bins) for c in columns]
-        alone = [level or how.slope or how.missing == "drop" for level in levels]
+        self.dropping, self.n, known = how.slope or how.missing == "drop", 0, iter(axes)
+        alone = [level or self.dropping for level in levels]
         parts = [[j for j, own in enumerate(alone) if not own]]
         parts = parts * bool(parts[0]) + [[j] for j, own in enumerate(alone) if own]
         self.blocks: list[tuple[list[int], Sums | Line]] = []
-        self.columns, self.n, known = columns, 0, iter(axes)
         some: Any = slice(0, rows.n)
         if rows.n > _FEW and not (axes or how.n_bins or how.slope or all(levels)):
             some, roomy = _sample(values, rows.n, _SAMPLE * 2 ** int(scales(rows.n)[1])), True
@@ -75,7 +74,7 @@ class Tally:
                     own = Axes.of_levels(F[part[0]])
                 elif own is None:
                     own = Axes.of(F[part], rows.n, how.n_bins, roomy=roomy, unit=unit)
-                sums = Sums(own, drop=how.missing == "drop")
+                sums = Sums(own)
             self.blocks.append((part, sums))
 
     @property
@@ -89,7 +88,13 @@ class Tally:
             here = slice(a, min(a + _ROWS, rows.n))
             F, part = values(here), rows.taken(here)
             for some, sums in self.blocks:
-                sums.add(F if len(some) == len(F) else F[some], part)
+                f, kept = F if len(some) == len(F) else F[some], part
+                if self.dropping and np.isnan(f).any():
+                    known = ~np.isnan(f[0])
+                    sums.dropped += part.w[~known].sum()
+                    f, kept = f[:, known], part.taken(known)
+                if kept.n:
+                    sums.add(f, kept)
         self.n += rows.n
         return self
 
@@ -105,14 +110,12 @@ class Tally:
 
     def found(self, columns: Sequence[Column], *, population: bool, units: bool) -> Found:
         """Return V of the columns, nan if it cannot be estimated, and what a result keeps."""
+        places = [some for some, _ in self.blocks]
         parts = [
-            (
-                sums.estimate(self.n, population=population, units=units),
-                sums.sources(self.n, [columns[j] for j in some]),
-            )
+            sums.found(self.n, [columns[j] for j in some], population, units)
             for some, sums in self.blocks
         ]
-        return in_order([some for some, _ in self.blocks], parts)
+        return in_order(places, parts)
 
     def check_bins(self, names: Sequence[str]) -> None:
         """Warn if too many values fall into the first or the last slot of a column."""
@@ -252,8 +255,7 @@ def _sparse(table: Table, rows: Rows, few: np.ndarray) -> tuple[list[np.ndarray]
     places = np.split(few, range(_SPARSE, len(few), _SPARSE)) if len(few) else []
     for some in places:
         sums = _sparse_sums(data[:, some], parts, rows)
-        estimate = sums.estimate(rows.n, population=False, units=False)
-        found.append((estimate, sums.sources(rows.n, [NUMBERS] * len(some))))
+        found.append(sums.found(rows.n, [NUMBERS] * len(some), False, False))
     return places, found
 
 

@@ -10,7 +10,7 @@ from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.sums import Source, shown_as
+from firmlib.estimation.sums import Found, Source, shown_as
 from firmlib.tables.columns import Column
 
 
@@ -21,27 +21,22 @@ class Line:
     """
 
     def __init__(self, nominal: bool) -> None:
-        self.nominal, self.sums, self.missing = nominal, np.zeros((6, FOLDS)), 0.0
+        self.nominal, self.sums, self.dropped = nominal, np.zeros((6, FOLDS)), 0.0
         self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
 
     def add(self, F: np.ndarray, rows: Rows) -> None:
         """Add rows with values (1, n)."""
-        [f] = F
-        known = ~np.isnan(f)
-        w, f, s, fold = (a[known] for a in (rows.w, f, rows.s, rows.fold))
-        self.missing += rows.w.sum() - w.sum()
-        if not len(f):
-            return
+        [f], w, s = F, rows.w, rows.s
         if np.isnan(self.centre):
             self.centre, self.middle = float(np.median(f)), float(np.median(s))
             self.unit = float(np.abs(f - self.centre).max()) or 1.0
         f, wr = (f - self.centre) / self.unit, w * (s - self.middle)
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
-        self.sums += np.array([np.bincount(fold, a, FOLDS) for a in terms])
+        self.sums += np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
 
     def merge(self, other: Line, codes: np.ndarray) -> None:
         """Add the sums of others."""
-        self.missing += other.missing
+        self.dropped += other.dropped
         if np.isnan(other.centre):
             return
         if np.isnan(self.centre):
@@ -52,8 +47,12 @@ class Line:
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
         self.sums = self.sums + np.array([w, f, ff, r, fr, ww])
 
-    def estimate(self, n: float, *, population: bool, units: bool) -> Estimate:
-        """Return V, the error of the slope and its test; nan if f is constant or nominal."""
+    def found(self, n: int, columns: Sequence[Column], population: bool, units: bool) -> Found:
+        """Return V and the line; V is nan if f is constant or nominal."""
+        return self._estimate(population), [self._source(columns[0])]
+
+    def _estimate(self, population: bool) -> Estimate:
+        """Return V, the error of the slope and its test."""
         total = self.sums.sum(axis=1)
         V, v, slope = _explained(total)
         V, silent = np.array([V]), v <= 0 or self.nominal
@@ -72,7 +71,7 @@ class Line:
         one = Estimate.of_folds(V, without, w, found, pvalue)
         return replace(one, V=np.full(1, np.nan)) if silent else one
 
-    def sources(self, n: float, columns: Sequence[Column]) -> list[Source]:
+    def _source(self, column: Column) -> Source:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
@@ -81,10 +80,9 @@ class Line:
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
         p, w = W * np.array([0.5, 0.5, 0]), WW / max(W, TINY)  # so that n is that of the rows
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
-        missing = self.missing / max(W + self.missing, TINY)
+        missing = self.dropped / max(W + self.dropped, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        shown = shown_as(columns[0])
-        return [Source(columns[0].kind, mark, missing, self.middle, sums, t, shown=shown)]
+        return Source(column.kind, mark, missing, self.middle, sums, t, shown=shown_as(column))
 
 
 def _explained(total: np.ndarray) -> tuple:

@@ -81,6 +81,9 @@ class Source:
         return (t if self.shown is None else self.shown(t)), bins._replace(m=bins.m + self.centre)
 
 
+Found = tuple[Estimate, list[Source]]
+
+
 def shown_as(column: Column) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return what turns numbers into the values of a column; None if they are the same."""
     return None if column.kind == "number" else column._replace(values=np.empty(0)).shown
@@ -89,21 +92,15 @@ def shown_as(column: Column) -> Callable[[np.ndarray], np.ndarray] | None:
 class Sums:
     """Sums of d columns in the bins of their axes, of scores minus a centre."""
 
-    def __init__(self, axes: Axes, *, drop: bool = False) -> None:
-        self.axes, self.drop, self.dropped = axes, drop, 0.0
-        self.centre = np.nan  # until there are rows
+    def __init__(self, axes: Axes) -> None:
+        self.axes, self.centre = axes, np.nan  # until there are rows
+        self.dropped = 0.0  # weight of rows whose missing values are dropped
         shape = FOLDS, len(axes.start), axes.slots + 1
         check_memory("the sums of all features", (5, *shape))
         self.sums = np.zeros((3, *shape))
 
     def add(self, F: np.ndarray, rows: Rows) -> None:
-        """Add rows with values (d, n); `drop` is for one column. New levels get their own slots."""
-        known = ~np.isnan(F[0]) if self.drop else np.ones(1, bool)
-        if not known.all():
-            self.dropped += rows.w[~known].sum()
-            F, rows = F[:, known], rows.taken(known)
-        if not rows.n:
-            return
+        """Add rows with values (d, n); new levels get their own slots."""
         self.centre = rows.centre if np.isnan(self.centre) else self.centre
         each = rows.parts(self.centre, weighted=len(self.sums) == 5)
         self.sums = self.sums if len(each) == 3 else five(self.sums)
@@ -113,11 +110,11 @@ class Sums:
             if not np.isnan(new).all():
                 self._grow(j, np.unique(new[~np.isnan(new)]))
                 slots[j] = self.axes.find(F[j : j + 1], j)[0]
-        size = self.sums.shape[-1]
+        size, fold = self.sums.shape[-1], rows.fold.astype(np.int32)
         step = max(1, min(_VALUES // rows.n, _CELLS // (FOLDS * size)))
         for j in range(0, len(F), step):
             slot, part = slots[j : j + step], self.sums[:, :, j : j + step]
-            cell = slot + (rows.fold * (len(slot) * size)).astype(np.int32)
+            cell = slot + fold * np.int32(len(slot) * size)
             cell += np.arange(0, len(slot) * size, size, dtype=np.int32)[:, None]
             part += summed(cell, each, part[0].size).reshape(part.shape)
 
@@ -154,35 +151,37 @@ class Sums:
                     self._grow(j, own[np.isfinite(own)])
             self._place(j, own, sums[:, :, j])
 
-    def estimate(self, n: float, *, population: bool, units: bool) -> Estimate:
-        """Return V of each column, if there are n rows; nan if it cannot be estimated."""
-        W, S = self.sums[:2].sum(axis=1)
+    def found(self, n: int, columns: Sequence[Column], population: bool, units: bool) -> Found:
+        """Return V of each column, if there are n rows, and what a result keeps of it."""
+        pooled, scales = self.sums.sum(axis=1), self.axes.scales(n)
+        G, _, B = self.sums[0].shape
+        marks = np.sin(1.0 + np.arange(G)) @ (self.sums[0] @ np.cos(1.0 + np.arange(B)))
+        W = pooled[0].sum(axis=-1) + self.dropped
+        missing = (pooled[0, :, -1] + self.dropped) / np.maximum(W, TINY)
+        by_rank = ~self.axes.exact & (self.axes.kind == "nested")
+        merges = np.where(by_rank, int(np.log2(max(B - 1, 1))) - scales[0], 0).tolist()
+        told = marks, missing, pooled.swapaxes(0, 1), self.axes.start, merges
+        centre = float(np.nan_to_num(self.centre))
+        return self._estimate(pooled, scales, population, units), [
+            Source(column.kind, mark, share, centre, sums, t, merged, shown_as(column))
+            for column, mark, share, sums, t, merged in zip(columns, *told, strict=True)
+        ]
+
+    def _estimate(
+        self, pooled: np.ndarray, scales: tuple, population: bool, units: bool
+    ) -> Estimate:
+        """Return V; nan if it cannot be estimated."""
+        W, S = pooled[:2]
         if population:  # V = sum p m^2 - (sum p m)^2
             total = np.maximum(W.sum(axis=-1, keepdims=True), TINY)
             m = S / np.maximum(W, TINY) - S.sum(axis=-1, keepdims=True) / total
             return Estimate.exact((W * m**2).sum(axis=-1) / total[:, 0])
-        found = spread(self.sums, self.axes.scales(n), self.axes.kind == "nested", units)
+        found = spread(self.sums, pooled, scales, self.axes.kind == "nested", units)
         silent = np.count_nonzero(W, axis=-1) < 2
         if self.axes.kind == "levels":
-            alone = 1.5 * moments(self.sums)[3].sum(axis=0) > W * W
+            alone = 1.5 * moments(pooled)[3] > W * W
             silent |= (W * alone).sum(axis=-1) >= _ALONE * np.maximum(W.sum(axis=-1), TINY)
         return replace(found, V=np.where(silent, np.nan, found.V))
-
-    def sources(self, n: float, columns: Sequence[Column]) -> list[Source]:
-        """Return what a result keeps of each column."""
-        G, _, B = self.sums[0].shape
-        marks = np.sin(1.0 + np.arange(G)) @ (self.sums[0] @ np.cos(1.0 + np.arange(B)))
-        pooled, dropped = self.sums.sum(axis=1).swapaxes(0, 1), self.dropped
-        W = pooled[:, 0] + 0.0
-        missing = (W[:, -1] + dropped) / np.maximum(W.sum(axis=-1) + dropped, TINY)
-        K, by_rank = int(np.log2(max(B - 1, 1))), ~self.axes.exact & (self.axes.kind == "nested")
-        merges = np.where(by_rank, K - self.axes.scales(n)[0], 0).tolist()
-        told = zip(columns, marks, missing, pooled, self.axes.start, merges, strict=True)
-        centre = float(np.nan_to_num(self.centre))
-        return [
-            Source(column.kind, mark, share, centre, sums, t, merged, shown_as(column))
-            for column, mark, share, sums, t, merged in told
-        ]
 
 
 class Total:
@@ -194,9 +193,11 @@ class Total:
     def add(self, rows: Rows) -> Self:
         """Add rows."""
         self.centre = rows.centre if np.isnan(self.centre) else self.centre
-        parts = rows.parts(self.centre, weighted=True)
-        square = rows.w * (rows.s - self.centre) ** 2
-        self.sums += summed(rows.fold, np.append(parts, square[None], axis=0), FOLDS)
+        sums = summed(rows.fold, rows.parts(self.centre), FOLDS)
+        square = sums[2]
+        if len(sums) == 5:
+            square = np.bincount(rows.fold, rows.w * (rows.s - self.centre) ** 2, FOLDS)
+        self.sums += np.append(five(sums), square[None], axis=0)
         return self
 
     def merge(self, other: Total) -> None:

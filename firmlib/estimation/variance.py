@@ -116,20 +116,25 @@ def cauchy(p: np.ndarray) -> np.ndarray:
 
 
 def spread(
-    sums: np.ndarray, scales: tuple[np.ndarray, np.ndarray], nested: bool, units: bool
+    sums: np.ndarray,
+    part: np.ndarray,
+    scales: tuple[np.ndarray, np.ndarray],
+    nested: bool,
+    units: bool,
 ) -> Estimate:
-    """Return V from sums (3 or 5, G, d, slots + 1), the last slot for missing values.
+    """Return V from sums (3 or 5, G, d, slots + 1) and their sum over folds.
 
-    V = sum c_k V_k (`gates`), where V_k is the sum of T over the bins of scale k minus T of all
-    rows as one bin; `scales` are the base scale and the finest scale of each column.
+    The last slot is for missing values. V = sum c_k V_k (`gates`), where V_k is the sum of T over
+    the bins of scale k minus T of all rows as one bin; `scales` are the base scale and the finest
+    scale of each column.
     """
     base, finest = scales
     one = sums.sum(axis=-1, keepdims=True)
     if units or len(sums) > 3:  # otherwise V is the same wherever scores are centred
         centre = one[1].sum(axis=0) / np.maximum(one[0].sum(axis=0), TINY)
-        sums, one = recentred(sums, centre), recentred(one, centre)
+        sums, one, part = (recentred(a, centre) for a in (sums, one, part))
     whole = Bins.of(pooled(one, units))
-    part, scale = sums if units else sums.sum(axis=1, keepdims=True), []
+    part, scale = sums if units else part[:, None], []
     for k in range(int(np.log2(sums.shape[-1] - 1)) if nested else 1):
         part = halved(part) if k else part
         scale.insert(0, pooled(part, units))
