@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_option, is_integer, is_number, short
+from firmlib.tables.checks import check_array, check_option, check_shape, is_integer, short
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -58,8 +58,6 @@ def coordinate(j: Place) -> Feature:
 
 def product(*js: Place) -> Feature:
     """Return the feature f(x) = x_j x_k ..., an interaction of any order."""
-    if not js:
-        raise ValueError("product needs at least one column, got none")
     return Feature("·".join(map(_label, js)), _multiplied, js)
 
 
@@ -75,8 +73,6 @@ def literal(j: Place, value: Any) -> Feature:
 
 def conjunction(values: Mapping[Place, Any]) -> Feature:
     """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0."""
-    if not isinstance(values, Mapping) or not values:
-        raise ValueError(f"conjunction needs a dict of column to value, got {values!r}")
     name = " ∧ ".join(f"{_label(j)}={_written(value)}" for j, value in values.items())
     return Feature(name, _all_hold, dict(values))
 
@@ -97,7 +93,8 @@ def _label(j: Place) -> str:
 
 
 def _written(value: Any) -> str:
-    return f"{value:g}" if is_number(value) else "missing" if value is None else str(value)
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return f"{value:g}" if number else "missing" if value is None else str(value)
 
 
 def _column(table: Table, j: Place) -> Column:
@@ -130,16 +127,13 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
     hold = np.ones(table.n)
     for j, value in values.items():
         column = _column(table, j)
-        x = column.values
-        missing = np.isnan(x)
-        if value is None or missing.all():  # in a chunk without values, the kind is not known
-            hold *= missing & (value is None)
-            continue
-        number = column.number(f"value of column {j!r}", value)
-        if np.isnan(number) and table.whole:
-            levels = short(column.shown(np.unique(x[~missing])).tolist())
-            raise ValueError(f"value {value!r} is not a level of column {j!r}: {levels}")
-        hold *= x == number
+        missing, number = np.isnan(column.values), np.nan
+        if value is not None and not missing.all():  # in a chunk without values, no kind is known
+            number = column.number(f"value of column {j!r}", value)
+            if np.isnan(number) and table.whole:
+                levels = short(column.shown(column.codes).tolist())
+                raise ValueError(f"value {value!r} is not a level of column {j!r}: {levels}")
+        hold *= missing if value is None else column.values == number
     return hold
 
 
@@ -151,7 +145,7 @@ def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
 def _along(table: Table, a: np.ndarray) -> np.ndarray:
     if table.width != len(a):
         raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
-    if is_sparse(table.data):
+    if is_sparse(table.data) and not table.categorical:
         return read("X @ a", table.data @ a, table.n).values
     columns = (_numbers(table.column(j), name) for j, name in enumerate(table.names))
     return sum((c * x for c, x in zip(a, columns, strict=True)), np.zeros(table.n))
@@ -226,19 +220,23 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         found = [Feature(table.names[j], Table.column, j) for j in left]
     elif isinstance(features, Mapping):
         found = [_of_item(f, table, str(name)) for name, f in features.items()]
-    elif is_place(features) or isinstance(features, Group) or callable(features):
-        found = [_of_item(features, table)]
     elif _is_table(features):
-        values = Table(features, "features")
-        if values.n != table.n:
-            raise ValueError(f"features has {values.n} rows, but X has {table.n}")
+        values = Table(features, "features", at_least=0)
+        check_shape("features", values.data.shape, (table.n, None))
         table.check_rows("features", features)
         named = hasattr(values.data, "columns")
         names = values.names if named else [f"f{j}" for j in range(values.width)]
         found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(names)]
     else:
-        _refuse_values(features, table)
-        found = [_of_item(f, table) for f in features]
+        some = [features] if _is_item(features) or not np.iterable(features) else list(features)
+        places = list(filter(is_place, some))
+        if not all(map(_is_item, some)) or len(set(places)) < len(places):
+            raise ValueError(
+                f"features={short(some)} must be columns by name or position, each once, "
+                "callables, a dict or a table (n, m) of values. Labels y are not a feature and not "
+                "needed; for ready values pass a dict, for a mask np.flatnonzero(mask)"
+            )
+        found = [_of_item(f, table) for f in some]
     if not found:
         raise ValueError("features is empty; expected at least one")
     return found
@@ -246,22 +244,26 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
 
 def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
     """Return the names of features, or `feature_names` instead; all must differ."""
-    if isinstance(feature_names, str):
-        raise ValueError(f"feature_names={feature_names!r} must be a list of names")
-    if feature_names is not None and len(feature_names) != len(names):
-        raise ValueError(f"feature_names has {len(feature_names)} names for {len(names)} features")
-    names = list(map(str, names if feature_names is None else feature_names))
-    [(name, count)] = Counter(names).most_common(1)
+    if feature_names is not None:
+        if isinstance(feature_names, str) or len(feature_names) != len(names):
+            some = short(feature_names)
+            raise ValueError(f"feature_names={some} must be a list of {len(names)} names")
+        names = feature_names
+    [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
         raise ValueError(
             f"feature names must differ, got {name!r} {count} times; pass a dict to name features"
         )
-    return names
+    return list(map(str, names))
 
 
 def is_place(j: Any) -> bool:
     """Return whether this may be the name or position of a column."""
     return isinstance(j, str) or is_integer(j)
+
+
+def _is_item(f: Any) -> bool:
+    return is_place(f) or isinstance(f, Group) or callable(f)
 
 
 def _is_table(features: Any) -> bool:
@@ -270,27 +272,12 @@ def _is_table(features: Any) -> bool:
     return len(getattr(features, "shape", ())) == 2
 
 
-def _refuse_values(features: Any, table: Table) -> None:
-    """Raise unless this is a sequence of columns and callables."""
-    known = isinstance(features, Sequence) or getattr(features, "ndim", 0) == 1
-    some = list(features) if known else []
-    if any(isinstance(f, bool | np.bool_) for f in some):
-        raise ValueError(
-            "features is a mask of truth values; expected columns: np.flatnonzero(mask)"
-        )
-    columns = list(filter(is_place, some))
-    labels = len(some) == table.n and len(set(columns)) < len(columns)
-    numbers = hasattr(features, "dtype") and len(columns) < len(some)
-    if not known or labels or numbers:
-        raise ValueError(
-            f"features={short(some) if known else repr(features)} must be columns by name or "
-            "position, each once, callables, a dict or a table (n, m) of values. Labels y are not "
-            "a feature and not needed; ready values get a name: features={'name': values}"
-        )
-
-
 def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     """Return a column, a callable, a group or, under a name, values as a feature."""
+    if isinstance(f, list | tuple) and all(map(is_place, f)):
+        columns = {*table.names, *range(-table.width, table.width)}
+        if f and (len(f) != table.n or len(columns.intersection(f)) == len(f)):
+            f = Group(f)
     if isinstance(f, Group):
         return Group([table.place(j) for j in f.places], name or f.name)
     if isinstance(f, Feature):
@@ -298,25 +285,11 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     if callable(f):
         name = name or str(getattr(f, "__name__", repr(f)))
         return Feature(name, _called, name, f)
-    if name is not None and not is_place(f):
-        return _of_values(name, f, table)
-    place = table.place(f)
-    return Feature(name or table.names[place], Table.column, place)
-
-
-def _of_values(name: str, f: Any, table: Table) -> Feature | Group:
-    """Return the values of all rows, or a list of columns, as a feature."""
-    if isinstance(f, list | tuple):
-        places = set(filter(is_place, f)) & {*table.names, *range(-table.width, table.width)}
-        if f and all(map(is_place, f)) and (len(f) != table.n or len(places) == len(f)):
-            return _of_item(Group(f), table, name)
-        if len(f) != table.n:
-            raise ValueError(
-                f"feature {name!r}={short(f)} must be a group, a list of columns by name or "
-                f"position, or the values of all {table.n} rows"
-            )
+    if is_place(f):
+        place = table.place(f)
+        return Feature(name or table.names[place], Table.column, place)
     table.check_rows(f"feature {name!r}", f)
-    return Feature(name, Column, *read(f"feature {name!r}", f, table.n), ready=True)
+    return Feature(str(name), Column, *read(f"feature {name!r}", f, table.n), ready=True)
 
 
 def _called(table: Table, name: str, f: Callable) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from firmlib.tables.checks import (
     as_numpy,
     check_array,
     check_option,
-    check_unmasked,
     is_model,
     short,
 )
@@ -77,29 +77,21 @@ def respond(
     if isinstance(score, Response):  # one of `respond_all`
         return score
     method, answer = _answer(score, table, response_method)
+    several = method in RESPONSE_METHODS or np.shape(answer)[1:] not in [(), (1,)]
     found = {}
-    if method in RESPONSE_METHODS or target is not None:
+    if several or target is not None:
         found = _by_target(score, method, answer, getattr(score, "classes_", []))
-    if target is None:
-        target = _usual_target(score, method, answer, list(found)) if found else None
-    elif method == "callable":
-        raise ValueError(f"target={target!r} is for estimators and labels, not for a callable")
-    elif not found:
-        kind = type(score).__name__
-        raise ValueError(f"target={target!r} is for classifiers; {kind} has no classes")
-    elif target not in found:
-        raise ValueError(f"target={target!r} is unknown; expected one of {short([*found], 8)}")
-    values = answer if target is None else found[target]
-    shape = np.shape(values)
-    if shape[1:] == (1,) and method != "values":
-        values = np.asarray(values)[:, 0]
-    elif len(shape) == 2:
+    if target is None and found:
+        target = _usual_target(score, method, answer, list(found))
+    elif target is not None and target not in found:
         raise ValueError(
-            f"score gives {shape[1]} numbers per row (shape {shape}); expected one per row; "
-            "firm_by_class measures every output"
+            f"target={target!r} is unknown; expected one of {short([*found], 8)}, the classes or "
+            f"outputs of score={type(score).__name__}"
         )
-    if method == "values" and np.asarray(values).dtype.kind in "OUST":
-        words = sorted({str(v) for v in np.ravel(values) if isinstance(v, str | bytes)})
+    values = np.asanyarray(answer if target is None else found[target])  # which keeps a mask
+    values = values[:, 0] if values.shape[1:] == (1,) else values
+    if method not in RESPONSE_METHODS and values.dtype.kind in "OUST":
+        words = sorted({str(v) for v in values if isinstance(v, str | bytes)})
         if words:
             raise ValueError(f"score holds labels such as {words[:5]}; pass one of them as target=")
     return Response(check_array("score", values, 1, (table.n,)), method, target)
@@ -109,11 +101,10 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
     """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer, getattr(score, "classes_", []))
-    vector = method not in RESPONSE_METHODS and np.ndim(answer) == 1
-    if not found or (vector and np.asarray(answer).dtype.kind == "f"):
-        raise ValueError(
-            f"estimator={type(score).__name__} has no classes and one output; use firm"
-        )
+    numbers = method not in RESPONSE_METHODS and np.asarray(answer).dtype.kind == "f"
+    if not found or (numbers and np.ndim(answer) == 1):
+        kind = type(score).__name__
+        raise ValueError(f"estimator={kind} has no classes and one output; use firm")
     n = (table.n,)
     return [Response(check_array("score", s, 1, n), method, key) for key, s in found.items()]
 
@@ -121,70 +112,64 @@ def respond_all(score: Score, table: Table, *, response_method: str = "auto") ->
 def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]:
     """Evaluate a score on the rows of a table; return the method and its values."""
     check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
-    kind = type(score).__name__
-    if score is None or isinstance(score, str):
-        raise ValueError(
-            f"score={score!r} must be a fitted model, a function of X or an array with one score "
-            "per row; it comes first: firm(model, X)"
-        )
-    if isinstance(score, type):
-        raise ValueError(f"score={score.__name__} is a class; expected a fitted instance of it")
-    if any(hasattr(score, method) for method in RESPONSE_METHODS):
-        method = _method(score, response_method)
-        answer = getattr(score, method)(table.data)
-    elif callable(score):
-        method, torch = "callable", sys.modules.get("torch")
-        module = torch is not None and isinstance(score, torch.nn.Module)
-        answer = _of_module(score, table, torch) if module else score(table.data)
-    elif is_model(score) or not hasattr(score, "__len__"):
-        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
-        raise ValueError(
-            f"score={kind} has none of the methods {list(RESPONSE_METHODS)}; expected a function "
-            f"of X, such as {' or '.join(own[:3]) or 'lambda X: ...'}"
-        )
-    else:
+    methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
+    if hasattr(score, "__len__") and not isinstance(score, str) and not is_model(score):
         table.check_rows("score", score)
         method, answer = "values", score
-    check_unmasked("score", answer)
+    elif isinstance(score, type) or not (methods or callable(score)):
+        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
+        raise ValueError(
+            f"score={score!r} must be a fitted model, a function of X (such as "
+            f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array with one score per row; it "
+            "comes first: firm(model, X)"
+        )
+    elif methods:
+        method = methods[0] if response_method == "auto" else response_method
+        if method not in methods:
+            kind = type(score).__name__
+            raise ValueError(f"response_method={method!r}: {kind} has no such method")
+        if method == "decision_function":
+            _check_one_per_class(score)
+        answer = getattr(score, method)(table.data)
+    else:
+        function: Any = score
+        torch: Any = sys.modules.get("torch")
+        if torch is not None and isinstance(score, torch.nn.Module):
+            function = partial(_of_module, score, torch)
+        method, answer = "callable", function(table.data)
     return method, as_numpy(answer)
 
 
-def _of_module(module: Any, table: Table, torch: Any) -> Any:
+def _check_one_per_class(estimator: Any) -> None:
+    """Raise if an estimator of several classes has a decision value for each pair of them."""
+    options = getattr(estimator, "get_params", dict)()
+    pairs = [k for k, v in options.items() if k.endswith("decision_function_shape") and v == "ovo"]
+    if pairs and len(getattr(estimator, "classes_", ())) > 2:
+        raise ValueError(
+            f"score={type(estimator).__name__} gives one decision value per pair of classes; "
+            "expected one per class (decision_function_shape='ovr', or "
+            "response_method='predict_proba')"
+        )
+
+
+def _of_module(module: Any, torch: Any, X: Any) -> Any:
     """Evaluate a torch module on a tensor of the rows."""
-    kind, X = type(module).__name__, table.data
+    kind = type(module).__name__
     if module.training:
         raise ValueError(f"score={kind} is in training mode; call eval() on it first")
     if not isinstance(X, torch.Tensor):
-        weight = next(iter(module.parameters()), None)
-        like = {} if weight is None else {"dtype": weight.dtype, "device": weight.device}
+        like = next(iter(module.parameters()), None)
+        dtype, device = getattr(like, "dtype", None), getattr(like, "device", None)
         try:
-            dense = X.toarray() if is_sparse(X) else X
-            X = torch.as_tensor(np.asarray(dense, dtype=float), **like)
+            dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"score={kind} takes a tensor of numbers, but X holds other values ({error}); "
                 "expected a function, such as lambda X: model(encode(X))"
             ) from error
+        X = torch.as_tensor(dense, dtype=dtype, device=device)
     with torch.no_grad():
         return module(X)
-
-
-def _method(estimator: Any, response_method: str) -> str:
-    """Return the method by which an estimator is evaluated."""
-    kind = type(estimator).__name__
-    asked = RESPONSE_METHODS if response_method == "auto" else (response_method,)
-    method = next((m for m in asked if hasattr(estimator, m)), None)
-    if method is None:
-        raise ValueError(f"response_method={response_method!r}: {kind} has no such method")
-    if method == "decision_function" and len(getattr(estimator, "classes_", ())) > 2:
-        inner = getattr(estimator, "best_estimator_", estimator)
-        options = inner.get_params() if hasattr(inner, "get_params") else {}
-        if any(k.endswith("decision_function_shape") and v == "ovo" for k, v in options.items()):
-            raise ValueError(
-                f"score={kind} gives one decision value per pair of classes; expected one per "
-                "class (decision_function_shape='ovr', or response_method='predict_proba')"
-            )
-    return method
 
 
 def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any, np.ndarray]:
@@ -196,20 +181,15 @@ def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any
             for j, (values, own) in enumerate(zip(columns, classes, strict=True))
             for target, s in _by_target(score, method, values, own).items()
         }
-    values, from_model = np.asarray(answer), method in RESPONSE_METHODS
+    values, from_model = np.asanyarray(answer), method in RESPONSE_METHODS  # which keeps a mask
     targets = np.asarray(classes).tolist() if from_model else []
     if values.ndim == 2 and (targets or values.shape[1] > 1 or not from_model):
-        if not targets:
-            named = hasattr(answer, "columns") and not from_model
-            targets = Table(answer).names if named else list(range(values.shape[1]))
-        if len(targets) != (k := values.shape[1]):
-            kind = type(score).__name__
-            raise ValueError(f"score={kind} has {k} values for {len(targets)} classes")
-        return dict(zip(targets, values.T, strict=True))
+        named = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
+        return dict(zip(targets or named, values.T, strict=True))
     if method == "predict" or not from_model:
         tags = getattr(score, "__sklearn_tags__", None)
         clusters = tags is not None and tags().estimator_type == "clusterer"
-        if not targets and (clusters or not from_model):
+        if clusters or not from_model:
             targets = np.unique(values).tolist()
         return {label: values == label for label in targets}
     first = 1 - values if method == "predict_proba" else -values  # two classes: for the second
@@ -218,11 +198,10 @@ def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any
 
 def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> Any:
     """Return the second of two classes; None if the predictions are numbers."""
-    if len(targets) != 2 or not hasattr(estimator, "classes_") or type(targets[0]) is tuple:
+    if len(targets) != 2 or not hasattr(estimator, "classes_"):
         raise ValueError(
             f"target is needed, because {type(estimator).__name__} has several classes or outputs; "
             f"expected one of {short(targets, 8)}, or firm_by_class for all of them"
         )
-    labels = np.asarray(answer)
-    numbers = method == "predict" and labels.ndim == 1 and labels.dtype.kind in "biuf"
+    numbers = method == "predict" and np.asarray(answer).dtype.kind in "biuf"
     return None if numbers else targets[1]

@@ -128,7 +128,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "tables refused": [
         ("tables/columns.py", "placed[known] = column.values",
          "placed[: known.sum()] = column.values"),
-        ("tables/columns.py", ".max(initial=0.0) < 2**53", ".max(initial=0.0) < 2**60"),
+        ("tables/columns.py", ".max(initial=0.0) >= 2**53", ".max(initial=0.0) >= 2**60"),
         ("tables/table.py", "values[data.indices[stored]]", "values[: stored.stop - stored.start]"),
         ("tables/columns.py", "float(found[0]) if found else np.nan",
          "float(found[0]) if found else 0"),
@@ -136,9 +136,9 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "features": [
         ("features.py", "np.where(np.isnan(x), np.nan, x > least)", "1.0 * (x > least)"),
-        ("features.py", "hold *= missing & (value is None)", "hold *= missing"),
+        ("features.py", "missing if value is None else", "missing if number is None else"),
         ("features.py", "x != seen[0])", "x == seen[0])"),
-        ("features.py", "len(f) != table.n or len(places) == len(f)", "True"),
+        ("features.py", "len(f) != table.n or len(columns.intersection(f)) == len(f)", "True"),
     ],
     "joint": [
         ("joint/cells.py", "(axis,): -1 for axis", "(axis,): -0.9 for axis"),

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from firmlib import features, firm, measure
 from firmlib.features import resolve
-from firmlib.tables import Table
+from firmlib.tables.table import Table
 
 A = np.array([[1, 0, -1], [0, 2, 1], [1, 2, 1], [-3, 0, 0]])
 COLUMNS = {"age": A[:, 0], "height": A[:, 1], "weight": A[:, 2]}
@@ -84,8 +84,14 @@ def test_a_list_of_columns_is_a_group_however_many_rows():
 def test_large_integers_are_numbers_to_builders():
     X = np.array([[2**53, 1], [2**53 + 1, 2], [2**53 + 4, 3]])
     np.testing.assert_array_equal(features.threshold(0, 2**53 + 2)(X), [0, 0, 1])
+    np.testing.assert_array_equal(features.threshold(0, 2**53 + 3)(X), [0, 0, 1])
     np.testing.assert_array_equal(features.literal(0, 2**53 + 1)(X), [0, 1, 0])
     np.testing.assert_allclose(features.product(0, 1)(X), 2.0**53 * X[:, 1])
+
+
+def test_categories_have_no_sum_in_sparse_tables_either():
+    with pytest.raises(ValueError, match=r"^'x0' is a category"):
+        firm(A[:, 0], SPARSE["csr"], features.linear([1, 1, 1]), categorical=[0])
 
 
 def test_missing_values_of_builders():

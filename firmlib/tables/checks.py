@@ -1,6 +1,7 @@
 """Checks of input; every message names the argument, the value and what was expected."""
 
 import inspect
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
@@ -42,11 +43,6 @@ def is_integer(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> bool:
-    """Return whether `value` is a number of Python or NumPy, not a truth value."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
 def is_model(value: Any) -> bool:
     """Return whether `value` is an estimator or a function, which must be evaluated on rows."""
     return callable(value) or any(hasattr(value, m) for m in ("fit", *RESPONSE_METHODS))
@@ -54,7 +50,10 @@ def is_model(value: Any) -> bool:
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
-    check_unmasked(name, value)
+    if np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} must not be masked, got {np.ma.count_masked(value)} masked values"
+        )
     try:
         array = np.asarray(as_numpy(value))
         if array.dtype.kind in "mM":
@@ -65,13 +64,16 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
     check_shape(name, array.shape, shape or (None,) * ndim)
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        where = tuple(bad[0].tolist())
-        raise ValueError(
-            f"{name} must be finite, got {len(bad)} NaN or inf, the first {array[where]} at {where}"
-        )
+    refuse(f"{name} must be finite", ~np.isfinite(array), array, "NaN or inf")
     return array
+
+
+def refuse(message: str, bad: np.ndarray, values: np.ndarray, what: str) -> None:
+    """Raise if some values are bad; show the first of them."""
+    if bad.any():
+        where = tuple(np.argwhere(bad)[0].tolist())
+        place = f"row {where[0]}" if len(where) == 1 else str(where)
+        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {values[where]} at {place}")
 
 
 def check_shape(name: str, shape: tuple, expected: tuple) -> None:
@@ -84,19 +86,12 @@ def check_shape(name: str, shape: tuple, expected: tuple) -> None:
         raise ValueError(f"{name} has shape {shape}, expected {sizes}")
 
 
-def check_unmasked(name: str, value: Any) -> None:
-    """Raise if some entries of a masked array are masked."""
-    if np.ma.is_masked(value):
-        raise ValueError(
-            f"{name} must not be masked, got {np.ma.count_masked(value)} masked values"
-        )
-
-
 def check_number(
     name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
 ) -> float:
     """Return `value` as a finite number from `low` (or, if `above`, greater than it) to `high`."""
-    inside = is_number(value) and np.isfinite(float(value)) and low <= value <= high
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    inside = number and np.isfinite(float(value)) and low <= value <= high
     if not inside or (above and value == low):
         least = f" {'above' if above else 'from'} {low:g}" if np.isfinite(low) else ""
         most = f" to {high:g}" if np.isfinite(high) else ""
@@ -129,20 +124,16 @@ def check_probability(name: str, value: ArrayLike) -> np.ndarray:
 
 def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = False) -> np.ndarray:
     """Return `n` non-negative weights; all may be 0 only if `zeros`. None means all ones."""
-    if value is None:
-        return np.ones(n)
-    weights = check_array(name, value, 1, (n,))
-    if (weights < 0).any():
-        row = int(np.argmax(weights < 0))
-        raise ValueError(f"{name} must not be negative, got {weights[row]} at row {row}")
-    if weights.sum() == 0 and not zeros:
+    weights = check_array(name, np.ones(n) if value is None else value, 1, (n,))
+    refuse(f"{name} must not be negative", weights < 0, weights, "negative weights")
+    if not zeros and not weights.any():
         raise ValueError(f"{name} must not all be zero")
     return weights
 
 
 def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
     """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
-    size = itemsize * int(np.prod([int(n) for n in shape], dtype=object))
+    size = itemsize * math.prod(map(int, shape))
     if size > MEMORY_LIMIT:
         raise ValueError(
             f"{name} of shape {shape} would take {size / 2**30:.1f} GiB, "

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, check_number, check_shape, short
+from firmlib.tables.checks import as_numpy, check_number, check_shape, refuse, short
 
 _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
-_TRUTH = np.array([False, True], object)
 
 
 class Column(NamedTuple):
@@ -46,22 +44,18 @@ class Column(NamedTuple):
 
     def number(self, name: str, value: Any) -> float:
         """Return the number that stands for a user's value, or nan for an unknown level."""
-        if self.labels is not None and self.labels.dtype.kind in "iu":
-            place = int(np.searchsorted(self.labels, value, side="right")) - 1
-            return place + 0.5 * (place < 0 or self.labels[place] != value)  # between two levels
-        if self.labels is not None:
-            found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
-            return float(found[0]) if found else np.nan
-        if self.kind not in _MICROSECONDS:
+        if self.kind in _MICROSECONDS:
+            try:
+                return float(read(name, _moments(self.kind, [value]), 1).values[0])
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
+        if self.labels is None:
             return check_number(name, value)
-        try:
-            if self.kind == "date":
-                moment = pd.Timestamp(value)
-            else:
-                moment = pd.Timedelta(str(value) if isinstance(value, datetime.time) else value)
-            return float(read(name, [moment], 1).values[0])
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
+        found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
+        if not found and self.labels.dtype.kind in "iu":  # between two levels
+            check_number(name, value)
+            return float(np.searchsorted(self.labels, value)) - 0.5
+        return float(found[0]) if found else np.nan
 
     def nominal(self) -> Self:
         """Return the same values as nominal levels."""
@@ -83,26 +77,24 @@ class Column(NamedTuple):
             )
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
-        both = np.concatenate([before.labels, self.labels], dtype=object)
-        labels = pd.Index(both, dtype=object).unique()
+        labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
         new = labels[len(before.labels) :].tolist()
         if new and self.kind == "ordered":
             raise ValueError(
                 f"{name} has the ordered levels {short(before.labels.tolist())} in one chunk and "
                 f"also {short(new)} in another; expected the same levels in all chunks"
             )
-        codes = np.append(labels.get_indexer_for(self.labels), np.nan)
-        values = codes[np.nan_to_num(self.values, nan=-1).astype(int)]
+        codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
         labels = labels.to_numpy() if new else before.labels
-        return self._replace(values=values, labels=labels)
+        return self._replace(values=codes.astype(float), labels=labels)
 
 
-def as_array(name: str, values: Any, expected: str = "one value per row") -> np.ndarray:
+def as_array(name: str, values: Any) -> np.ndarray:
     """Return a list as an array, of objects if it holds words: [1, "a"] is not ["1", "a"]."""
     try:
         array = np.asanyarray(values)  # which keeps a mask
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be {expected}, but its rows differ in length") from error
+        raise ValueError(f"{name} must have rows of one length: {error}") from error
     kinds = "USV" if isinstance(values, list | tuple) else "V"
     return np.array(values, dtype=object) if array.dtype.kind in kinds else array
 
@@ -119,9 +111,9 @@ def read(name: str, values: Any, n: int) -> Column:
     if isinstance(dtype, pd.CategoricalDtype):
         check_shape(name, values.shape, (n,))
         given: Any = pd.Categorical(values)
+        kind = "ordered" if given.ordered else "nominal"
         codes = np.where(given.codes < 0, np.nan, given.codes)
-        labels = given.categories.astype(object).to_numpy()
-        return Column(codes, "ordered" if given.ordered else "nominal", labels)
+        return Column(codes, kind, given.categories.astype(object).to_numpy())
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series) and not isinstance(dtype, np.dtype):
         known = ~series.is_null().to_numpy().astype(bool)
@@ -139,73 +131,74 @@ def read(name: str, values: Any, n: int) -> Column:
         column = column._replace(values=placed)
     infinite = np.isinf(column.values)
     if infinite.any():
-        row = int(infinite.argmax())
-        raise ValueError(
-            f"{name} must be finite or missing, got {infinite.sum()} infinite values, the first "
-            f"{column.values[row]} at row {row}"
-        )
+        refuse(f"{name} must be finite or missing", infinite, column.values, "infinite values")
     return column
 
 
 def check_present(name: str, values: np.ndarray) -> None:
     """Raise if there are missing values."""
-    missing = np.isnan(values)
-    if missing.any():
-        raise ValueError(
-            f"{name} must not be missing, got {missing.sum()} missing values, the first at row "
-            f"{missing.argmax()}; missing='level' makes them one, missing='drop' leaves them out"
-        )
+    advice = "missing='level' makes them one, missing='drop' leaves them out"
+    refuse(f"{name} must not be missing ({advice})", np.isnan(values), values, "missing values")
 
 
 def _of_array(name: str, values: np.ndarray) -> Column:
     """Return the values of an array, none of them missing."""
-    kind = values.dtype.kind
-    if kind in "iu":
-        return _integers(values)
-    if kind == "f":
-        return Column(np.ascontiguousarray(values, dtype=float))
-    if kind == "b":
-        return Column(values.astype(float), "ordered", _TRUTH)
-    if kind in "mM":
-        kind = "date" if kind == "M" else "duration"
-        return Column(values.astype(_MICROSECONDS[kind]).astype(float), kind)
-    if kind in "OUST":
-        return _of_objects(name, values.astype(object, copy=False))
-    raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
+    match values.dtype.kind:
+        case "f":
+            return Column(np.ascontiguousarray(values, dtype=float))
+        case "i" | "u":
+            return _integers(values)
+        case "b":
+            return Column(values.astype(float), "ordered", np.array([False, True], object))
+        case "M" | "m" as code:
+            kind = "date" if code == "M" else "duration"
+            return Column(values.astype(_MICROSECONDS[kind]).astype(float), kind)
+        case "O" | "U" | "S" | "T":
+            return _of_objects(name, values.astype(object, copy=False))
+        case _:
+            raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
 
 
 def _integers(values: np.ndarray) -> Column:
     """Return integers as numbers, or as ordered levels if floats would merge some of them."""
     numbers = np.ascontiguousarray(values, dtype=float)
-    if np.abs(numbers).max(initial=0.0) < 2**53:
-        return Column(numbers)
-    labels, codes = np.unique(values, return_inverse=True)
-    if len(np.unique(numbers)) == len(labels):
-        return Column(numbers)
-    return Column(codes.astype(float), "ordered", labels)
+    if np.abs(numbers).max(initial=0.0) >= 2**53:
+        labels, codes = np.unique(values, return_inverse=True)
+        if len(np.unique(numbers)) < len(labels):
+            return Column(codes.astype(float), "ordered", labels)
+    return Column(numbers)
+
+
+def _moments(kind: str, values: Any) -> np.ndarray:
+    """Return the dates, in UTC, or durations that objects or words stand for."""
+    if kind == "date":
+        some: Any = pd.to_datetime(values, utc=True).tz_localize(None)
+    else:
+        some = pd.to_timedelta([str(v) if isinstance(v, datetime.time) else v for v in values])
+    return some.to_numpy()
 
 
 def _of_objects(name: str, values: np.ndarray) -> Column:
     """Return Python objects, all of one kind and none missing."""
-    some: Any
-    match called := pd.api.types.infer_dtype(values, skipna=False):
+    match pd.api.types.infer_dtype(values, skipna=False):
         case "string" | "bytes":
             codes, labels = pd.factorize(values, sort=True)
             return Column(codes.astype(float), "nominal", np.asarray(labels))
         case "integer":
-            with suppress(OverflowError):  # beyond 64 bits they stay objects
-                values = values.astype(np.int64)
-            return _integers(values)
+            try:
+                return _of_array(name, values.astype(np.int64))
+            except OverflowError:  # beyond 64 bits they stay objects
+                return _integers(values)
         case "boolean":
-            some = values.astype(bool)
+            return _of_array(name, values.astype(bool))
         case "floating" | "mixed-integer-float" | "decimal" | "empty":
-            some = values.astype(float)
+            return _of_array(name, values.astype(float))
         case "datetime" | "datetime64" | "date":
-            some = pd.to_datetime(values, utc=True).tz_localize(None).to_numpy()
+            return _of_array(name, _moments("date", values))
         case "period":
-            some = pd.PeriodIndex(values).to_timestamp().to_numpy()
+            return _of_array(name, pd.PeriodIndex(values).to_timestamp().to_numpy())
         case "timedelta" | "timedelta64" | "time":
-            some = pd.to_timedelta(values.astype(str) if called == "time" else values).to_numpy()
+            return _of_array(name, _moments("duration", values))
         case _:
             first = values[0]
             other = next((v for v in values if type(v) is not type(first)), first)
@@ -214,4 +207,3 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
                 f"({type(other).__name__}); expected numbers, words, dates or truth values, all "
                 "of one kind"
             )
-    return _of_array(name, some)

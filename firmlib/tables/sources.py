@@ -5,11 +5,9 @@ import glob
 import math
 import operator
 import os
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import partial, reduce
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,24 +55,17 @@ def chunks(X: Any) -> Iterator[Any]:
     """Return the rows of a source (except Dask) or an iterable as tables, one by one."""
     if _is_on_disk(X):
         return (read() for read in _row_groups(X))
-    if hasattr(X, "collect_batches"):
-        return iter(X.collect_batches())
-    if not isinstance(X, Iterable):
-        raise ValueError(
-            f"X={type(X).__name__} must be an iterable of tables, a LazyFrame, a dataset or a path "
-            "of Parquet files; use partial_fit or firm for one table"
-        )
-    return iter(X)
+    return iter(X.collect_batches() if hasattr(X, "collect_batches") else X)
 
 
 def sample(X: Any, n: int) -> Any:
     """Return a table of about n random rows, to find bins from; None for a plain iterable."""
     if hasattr(X, "collect_batches"):
-        polars: Any = sys.modules["polars"]
-        total = X.select(polars.len()).collect().item()
+        import polars as pl
+
+        total = X.select(pl.len()).collect().item()
         rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
-        kept = polars.int_range(polars.len()).is_in(polars.Series(rows).implode())
-        return X.filter(kept).collect()
+        return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
     if not _is_on_disk(X):
         return None
     groups = _row_groups(X)
@@ -91,15 +82,13 @@ def _drawn(count: int) -> list[int]:
 def _some_rows(table: Any, n: float, seed: int) -> Any:
     """Return about n random rows of a table."""
     total = table.shape[0]
-    count = min(math.ceil(n), total)
-    rows = np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    rows = np.random.default_rng(seed).choice(total, min(math.ceil(n), total), replace=False)
+    return (table.iloc if hasattr(table, "iloc") else table)[np.sort(rows)]
 
 
 def _stacked(tables: Sequence[Any]) -> Any:
-    full = [table for table in tables if table.shape[0]] or tables[:1]
-    frames = hasattr(full[0], "iloc")
-    return pd.concat(full, ignore_index=True) if frames else np.concatenate(full)
+    frames = hasattr(tables[0], "iloc")
+    return pd.concat(tables, ignore_index=True) if frames else np.concatenate(tables)
 
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
@@ -129,8 +118,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
     shared = delayed(one, traverse=False)  # sent once, not with each partition
     found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
     while len(found) > 1:
-        groups = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
-        found = [delayed(reduce)(_merged, group) for group in groups]
+        found = [delayed(_merged)(found[i : i + _FAN_IN]) for i in range(0, len(found), _FAN_IN)]
     with ProgressBar() if progress else nullcontext():
         return found[0].compute()
 
@@ -141,14 +129,23 @@ def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: i
     return one.partial_fit(table, score, **columns)
 
 
-def _merged(one: Any, two: Any) -> Any:
-    return copy.deepcopy(one).merge(two)
+def _merged(streams: Sequence[Any]) -> Any:
+    both = copy.deepcopy(streams[0])
+    for stream in streams[1:]:
+        both.merge(stream)
+    return both
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
     """Return functions that read the row groups of a dataset, or of the Parquet files of a path."""
-    data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
-    groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
+    try:
+        data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
+        groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
+    except (OSError, ValueError) as error:  # of pyarrow
+        raise ValueError(
+            f"X={X!r} must be a Parquet file, or a folder or a pattern of them; read other files "
+            f"first, for instance with pandas.read_csv ({error})"
+        ) from error
     for group in groups:
         rows = sum(part.num_rows for part in group.row_groups or [])
         check_memory(f"a row group of {group.path}", (rows, len(data.schema)))
@@ -158,18 +155,8 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
 
 
 def _dataset(name: str) -> Any:
-    files = [] if Path(name).is_dir() else sorted(glob.glob(name))
-    if not files and not Path(name).is_dir():
-        raise ValueError(f"X={name!r} is not a file, folder or pattern that matches Parquet files")
-    for file in files:
-        with open(file, "rb") as start:
-            if start.read(4) != b"PAR1":
-                raise ValueError(
-                    f"X={file!r} is not a Parquet file; read other files first, for instance with "
-                    "pandas.read_csv"
-                )
-    try:
-        from pyarrow import dataset
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
-    return dataset.dataset(files or name, format="parquet", partitioning=None if files else "hive")
+    from pyarrow import dataset
+
+    if os.path.isdir(name):
+        return dataset.dataset(name, format="parquet", partitioning="hive")
+    return dataset.dataset(sorted(glob.glob(name)) or name, format="parquet")

@@ -10,10 +10,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, check_unmasked, is_integer, is_model, short
+from firmlib.tables.checks import as_numpy, is_integer, short
 from firmlib.tables.columns import Column, as_array, read
-
-_TILE = 1024  # rows whose columns are copied together, so that they stay in the cache
 
 
 class Table:
@@ -26,15 +24,15 @@ class Table:
     """
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
-        self.data = _checked(data, name)
+        kind = type(data).__name__
+        if not hasattr(data, "columns") and not hasattr(data, "dtype"):
+            data = as_array(name, data)
+        self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
-        if len(shape) != 2:
+        if len(shape) != 2 or shape[0] < at_least or shape[1] < 1:
             raise ValueError(
-                f"{name} must be a table with 2 axes (rows, columns), got shape {shape}"
-            )
-        if shape[0] < at_least or shape[1] < 1:
-            raise ValueError(
-                f"{name} must have at least {at_least} rows and 1 column, got shape {shape}"
+                f"{name} must be a table with 2 axes, at least {at_least} rows and 1 column, got "
+                f"{kind} of shape {shape}"
             )
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
@@ -56,34 +54,30 @@ class Table:
     def _positions(self) -> dict[str, int]:
         return {name: j for j, name in reversed(list(enumerate(self.names)))}  # the first counts
 
-    def place(self, j: Any) -> int:
+    def place(self, j: Any, what: str = "feature") -> int:
         """Return the position of a column that a user gives by name or position."""
         if isinstance(j, str) and j in self._positions:
             return self._positions[j]
         if not is_integer(j) or not -self.width <= j < self.width:
             raise ValueError(
-                f"feature {j!r} is not a column of {self.name}, whose {self.width} columns are "
+                f"{what} {j!r} is not a column of {self.name}, whose {self.width} columns are "
                 f"{short(self.names, 8)}"
             )
         place = int(j) % self.width
         labelled = self._positions.get(str(j), place)
         if labelled != place:
             raise ValueError(
-                f"feature {j} may be the column at position {j} of {self.name} or the column with "
+                f"{what} {j} may be the column at position {j} of {self.name} or the column with "
                 f"the label {j}, at position {labelled}; pass {str(j)!r} for the label"
             )
         return place
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
         """Return the same table, in which the values of some columns are nominal levels."""
-        if isinstance(columns, str):
+        if isinstance(columns, str | int):
             raise ValueError(f"categorical={columns!r} must be a list of columns")
         other = copy.copy(self)
-        other.__dict__.pop("plain", None)
-        try:
-            other.categorical = frozenset(self.place(j) for j in columns or ())
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"categorical={columns!r}: {error}") from error
+        other.categorical = frozenset(self.place(j, "categorical column") for j in columns or ())
         return other
 
     @cached_property
@@ -112,7 +106,7 @@ class Table:
         column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
         return column.nominal() if j in self.categorical else column
 
-    @cached_property
+    @property
     def plain(self) -> bool:
         """Whether all columns are numbers of one dense array or pandas frame, as `block` needs."""
         data = self.readable
@@ -130,9 +124,7 @@ class Table:
         """Return some columns and rows of a plain table as floats (k, m), column by column."""
         data = self.readable
         part = data.iloc[rows, columns].to_numpy() if hasattr(data, "iloc") else data[rows, columns]
-        block = np.empty(part.shape[::-1])
-        for first in range(0, len(part), _TILE):
-            block[:, first : first + _TILE] = part[first : first + _TILE].T
+        block = np.array(part.T, dtype=float, order="C")
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
         for k in np.flatnonzero(~finite):
@@ -143,12 +135,8 @@ class Table:
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
         if isinstance(value, str):
-            try:
-                return self.column(value)
-            except ValueError as error:
-                raise ValueError(f"{name}={value!r}: {error}") from error
+            return self.column(self.place(value, f"{name} column"))
         self.check_rows(name, value)
-        check_unmasked(name, value)
         return read(name, value, self.n)
 
     def check_rows(self, name: str, value: Any) -> None:
@@ -160,20 +148,6 @@ class Table:
                 f"{short(own.tolist())}; use .loc[{self.name}.index] to match rows by label, or "
                 ".to_numpy() if the rows are in the same order already"
             )
-
-
-def _checked(data: Any, name: str) -> Any:
-    """Return an array, a sparse matrix or a frame as it is, and a list of rows as an array."""
-    if hasattr(data, "columns") or hasattr(data, "dtype"):
-        return np.asarray(data) if isinstance(data, np.matrix) else data
-    kind = type(data).__name__
-    if is_model(data):
-        raise ValueError(f"{name}={kind} is a model or a function; expected firm(model, X)")
-    if not isinstance(data, list | tuple) and not hasattr(data, "__array__"):
-        raise ValueError(
-            f"{name} must be a table with 2 axes (an array, sparse matrix or frame), got {kind}"
-        )
-    return as_array(name, as_numpy(data), "a table")
 
 
 def is_sparse(data: Any) -> bool:
