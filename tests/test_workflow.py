@@ -270,7 +270,3 @@ def test_what_is_truncated_is_named(tmp_path, kind):
     assert whole.name in said
     if whole.suffix != ".csv":
         assert "what is committed cannot be read" in said
-
-
-def test_what_is_not_committed_is_named(tmp_path):
-    assert compare(NOTEBOOK, tmp_path / "x.ipynb") == ["05_linear.ipynb is not committed yet"]
