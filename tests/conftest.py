@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 # Begin with those that start other programs, so that no core is left alone with one at the end.
 LONGEST = ("test_workflow", "test_cluster", "test_sweep", "test_warm")
@@ -16,25 +17,11 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
-def pytest_collectstart(collector):
-    """Load a profile of hypothesis before the first module that needs it; it starts slowly."""
-    if not isinstance(collector, pytest.Module):
-        return
-    if "from hypothesis import" not in collector.path.read_text(encoding="utf-8"):
-        return
-    from hypothesis import settings
-
-    # The same examples each time, so that a change is red because of itself; the long one explores.
-    settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
-    settings.register_profile("few", deadline=None, max_examples=5, derandomize=True, database=None)
-    settings.register_profile("long", deadline=None, max_examples=500, print_blob=True)
-    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
-
-
-def pytest_sessionfinish(session):
-    """Spare those who need none of hypothesis its last words, for which it would be imported."""
-    if "hypothesis" not in sys.modules and not session.config.getoption("numprocesses", None):
-        session.config.pluginmanager.unregister(name="hypothesispytest")
+# The same examples each time, so that a change is red because of itself; the long one explores.
+settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
+settings.register_profile("few", deadline=None, max_examples=5, derandomize=True, database=None)
+settings.register_profile("long", deadline=None, max_examples=500, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
 @pytest.fixture(autouse=True)

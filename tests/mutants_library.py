@@ -1,9 +1,11 @@
 """Change the library's source in one place at a time; `pytest` must notice within ten seconds.
 
-    python -m tests.mutants_library [WORD …]
+    python -m tests.mutants_library [--places] [WORD …]
 
 runs the mutants of the files whose path contains one of the words, or all of them. Survivors are
-named, and their number is the exit status. Run by `make mutants`.
+named, and mutants that have lost their place in the source, each with the line that is nearest to
+it; how many there are of both is the exit status. --places looks for the places only. Run by
+`make mutants`.
 
 The table gives the test files that must notice a mutant (`binary` is tests/test_binary.py; `-k`
 selects tests, as in pytest), then the mutants: a file of firmlib, a text that occurs in it exactly
@@ -87,8 +89,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/jackknife.py", "-1, 1) * paired", "-1, 1)"),
         ("estimation/jackknife.py", "(1 - rho**2) ** 2 * noise, total / 4", "0 * noise, total / 4"),
         ("estimation/jackknife.py", "differ = p <= 1 - level", "differ = p <= 1"),
-        ("result.py", "false_discovery_control(self.pvalues)",
-         "false_discovery_control(self.pvalues, method='by')"),
+        ("result.py", "control(self.pvalues)", "control(self.pvalues, method='by')"),
         ("estimation/jackknife.py", "np.maximum.accumulate(p[order] *", "(p[order] *"),
         ("estimation/slope.py", "fr / w - f * r / w / w", "fr / w"),
         ("estimation/slope.py", "special.stdtr(folds - 1.0", "special.stdtr(folds + 9.0"),
@@ -148,6 +149,28 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("joint/additive.py", "e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))", "e /= 2"),
         ("joint/search.py", "(p * r)) / np.sqrt(", "(p * r)) / np.square("),
         ("joint/search.py", "Q.argmax()", "Q.argmin()"),
+    ],
+    "scores": [
+        ("scores.py", "(first, values), strict", "(values, first), strict"),
+        ("scores.py", "None if numbers else targets[1]", "None if numbers else targets[0]"),
+        ("scores.py", "{label: values == label", "{label: values != label"),
+    ],
+    "measure result": [
+        ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
+        ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),
+        ("result.py", "self.importances * self.direction,", "self.importances,"),
+        ("result.py", "np.sqrt(np.maximum(bins.e, 0))", "np.maximum(bins.e, 0)"),
+        ("result.py", "divided(self.total.V[0],", "divided(self.total.V[0] ** 2,"),
+    ],
+    "datasets": [
+        ("datasets.py", "y, shift / 2)", "y, shift)"),
+        ("datasets.py", "rng.randint(int(unseen), 4", "rng.randint(0, 4"),
+        ("datasets.py", "[:, :mutations]", "[:, : mutations + 1]"),
+        ("datasets.py", "p.cumsum()", "p[::-1].cumsum()"),
+    ],
+    "claims": [
+        ("compendium/claims.py", '"partly" if any(', '"partly" if all('),
+        ("compendium/parameters.py", "and not entry >= low", "and entry > low"),
     ],
     "strings_kernel": [
         ("strings/kernel.py", "delta * self.beta[-1] / len", "delta * self.beta[0] / len"),
@@ -210,14 +233,14 @@ def changed(file: str, old: str, new: str) -> str:
     return source.replace(old, new)
 
 
-def lost() -> list[str]:
-    """Return what is wrong with the place of each mutant that has none, or that is no Python."""
-    wrong = []
+def lost() -> dict[tuple[str, str, str], str]:
+    """Return the mutants that have no place, or are no Python, and what is wrong with each."""
+    wrong = {}
     for mutant in (mutant for mutants in MUTANTS.values() for mutant in mutants):
         try:
             compile(changed(*mutant), mutant[0], "exec")
         except (ValueError, OSError, SyntaxError) as error:
-            wrong.append(str(error))
+            wrong[mutant] = str(error)
     return wrong
 
 
@@ -238,13 +261,11 @@ class FirstFailure:
 
     name = ""
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.failed:
             self.name = self.name or report.nodeid
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.name = self.name or report.nodeid
+    pytest_collectreport = pytest_runtest_logreport
 
 
 def run_tests(tests: str) -> str:
@@ -291,15 +312,19 @@ def run(jobs: list, processes: int) -> Iterator[tuple[tuple, str, float]]:
 
 def main(*words: str) -> int:
     """Run the mutants of some files, or all; return how many survive or have no place."""
-    if found := lost():
-        print("These mutants have no place; update MUTANTS:", *found, sep="\n  ")
-        return len(found)
     chosen = [
         (tests, mutant)
         for tests, mutants in MUTANTS.items()
         for mutant in mutants
-        if any(word in mutant[0] for word in words or ("",))
+        if any(word in mutant[0] for word in set(words) - {"--places"} or ("",))
     ]
+    mutants = [mutant for _, mutant in chosen]
+    without = {mutant: said for mutant, said in lost().items() if mutant in mutants}
+    if without:
+        print("These mutants have lost their place; update MUTANTS:", *without.values(), sep="\n  ")
+    if "--places" in words:
+        return len(without)
+    chosen = [(tests, mutant) for tests, mutant in chosen if mutant not in without]
     os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     os.environ |= {"HYPOTHESIS_PROFILE": "few", "POLARS_MAX_THREADS": "1"}
     for name in WARM.split():
@@ -317,9 +342,10 @@ def main(*words: str) -> int:
         if not failed:
             survivors.append(change)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed.")
+    print(f"{len(without)} have lost their place: see above, or --places.")
     if survivors:
         print("Survivors:", *survivors, sep="\n  ")
-    return len(survivors)
+    return len(survivors) + len(without)
 
 
 if __name__ == "__main__":

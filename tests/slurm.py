@@ -190,11 +190,6 @@ def main() -> int:
         print(f"node n2 killed, with all {len(victims)} processes on it", flush=True)
         sweep.wait(timeout=600)
         print(sinfo())
-        log = (folder / "slurmctld.log").read_text().splitlines()
-        log += (cluster / "tiny" / "snakemake.log").read_text().splitlines()
-        told = [line for line in log if "DOWN" in line or ("n2" in line and "queue" in line)]
-        told += [line for line in log if "restart job" in line]
-        print("\n".join(told))
         began = Counter(i for i in starts.read_text().split() if i != "7")
         checks = {
             "the sweep was at work when the node died": alive,

@@ -18,17 +18,6 @@ S = X @ [1.0, -0.5, 0.0] + rng.normal(size=500)
 NAMED = pd.DataFrame(X, columns=["a", "b", "c"])
 
 
-def shares(draw, repeats=200):
-    """Return the mean of draw(rng) over samples."""
-    return np.mean([draw(np.random.default_rng([5, k])) for k in range(repeats)], axis=0)
-
-
-def equal(a, b, rtol=1e-9):
-    """Check that two results agree in all numbers."""
-    for name in ("importances", "standard_error", "pvalues", "ci_low", "ci_high", "direction"):
-        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=1e-12)
-
-
 # Comparisons
 
 
@@ -39,11 +28,11 @@ def two_scores(rng, n=300):
 
 
 def test_two_models_with_equal_importances_are_rarely_told_apart():
-    def rejected(rng):
-        X, one, two = two_scores(rng)
-        return firmlib.compare(firm(one, X), firm(two, X))["pvalue"].to_numpy() < 0.05
-
-    power, size = shares(rejected)
+    rejected = []
+    for k in range(200):
+        X, one, two = two_scores(np.random.default_rng([5, k]))
+        rejected.append(firmlib.compare(firm(one, X), firm(two, X))["pvalue"] < 0.05)
+    power, size = np.mean(rejected, axis=0)
     assert size <= 0.08
     assert power >= 0.5
 
@@ -77,27 +66,6 @@ def test_a_result_is_equal_to_itself():
     for table in (firmlib.compare(result, result), firmlib.compare(result, firm(S, X.copy()))):
         assert (table[["difference", "standard_error", "ci_low", "ci_high"]] == 0).all(axis=None)
         assert (table["pvalue"] == 1).all()
-
-
-# Weights
-
-
-def test_whole_numbers_are_survey_weights():
-    """Rows with large |x0| were drawn four times too often, and weigh less."""
-
-    def one(rng, n=400):
-        x = rng.normal(size=20 * n)
-        x = x[rng.random(20 * n) < np.where(np.abs(x) > 1, 1.0, 0.25)][:n]
-        table = np.column_stack([x, rng.normal(size=n)])
-        weight = np.where(np.abs(x) > 1, 1, 4)
-        result = firm(x + rng.normal(size=n), table, sample_weight=weight)
-        inside = result.ci_low[0] <= 1 <= result.ci_high[0]
-        return result.importances[0], inside, result.pvalues[1] < 0.05
-
-    mean, covered, size = shares(one, 100)
-    assert abs(mean - 1) < 0.03
-    assert covered >= 0.88
-    assert size <= 0.12
 
 
 # Joint features
@@ -195,9 +163,8 @@ def test_results_pickle(way):
         "group": lambda: firm(S, NAMED, {"both": ["a", "b"], "c": "c"}),
     }[way]()
     again = pickle.loads(pickle.dumps(result))
-    equal(again, result, rtol=0)
     assert repr(again) == repr(result)
-    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
+    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame(), check_exact=True)
     if len(result) > 1:
         pd.testing.assert_frame_equal(again.compare(), result.compare())
 

@@ -105,14 +105,15 @@ def test_gattaca_unseen_never_shows_the_motif():
     X, y = gattaca(3000, unseen=True, random_state=1)
     assert occurrences(X, "GATTACA").max() == 6
     assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
+    X, y = gattaca(300, unseen=True, mutations=3, sd=0, random_state=1)
+    assert (occurrences(X[y == 1], "GATTACA")[:, 35] == 4).all()
 
 
 def test_gattaca_background_and_mutations():
-    X, y = gattaca(
-        4000, background=[0.4, 0.1, 0.1, 0.4], mutations=3, motif="CCCCC", random_state=2
-    )
+    p = [0.4, 0.1, 0.2, 0.3]
+    X, y = gattaca(4000, background=p, mutations=3, motif="CCCCC", random_state=2)
     frequencies = np.bincount(X[y == -1].ravel(), minlength=4) / X[y == -1].size
-    np.testing.assert_allclose(frequencies, [0.4, 0.1, 0.1, 0.4], atol=0.005)
+    np.testing.assert_allclose(frequencies, p, atol=0.005)
     assert (occurrences(X[y == 1], "CCCCC").max(axis=1) >= 2).all()
 
 

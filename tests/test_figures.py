@@ -4,18 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from seaborn.utils import relative_luminance
 
 from firmlib.compendium import figures
 from workflow import ROOT
-
-
-def luminance(color):
-    """How light a colour is, from 0 to 1."""
-    rgb = np.array(to_rgb(color))
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "figures").glob("*.png")), ids=lambda p: p.stem)
@@ -29,8 +22,8 @@ def test_heat_map_has_readable_numbers_dots_and_gaps():
     shown = figures.heat_map(ax, values, 1, ["a", "b"], ["c", "d"], words=True)
     assert [text.get_text() for text in ax.texts] == ["-1.00", "-0.50", "•"]
     for text, value in zip(ax.texts[:2], (-1, -0.5), strict=True):
-        ink, paper = to_rgb(text.get_color()), shown.cmap(shown.norm(value))[:3]
-        dark, light = sorted((luminance(ink), luminance(paper)))
+        colors = text.get_color(), shown.cmap(shown.norm(value))
+        dark, light = sorted(map(relative_luminance, colors))
         assert (light + 0.05) / (dark + 0.05) >= 4.5
     assert figures.heat_map(ax, values, 1, ["a", "b"], ["c", "d"], words=False) is not None
     assert len(ax.texts) == 3

@@ -15,38 +15,25 @@ import pytest
 
 from firmlib import StreamingFirm, conditional_expected_score, features, firm
 
-KINDS = ["two", "levels", "rare", "words", "missing", "dates", "flags", "constant"]
-
-
-def column(rng, n, kind):
-    """Return a column of few levels: below sqrt(n) even of the rows that are known and count."""
-    k = int(rng.integers(2, max(3, int(0.6 * np.sqrt(n)))))
-    codes = rng.integers(0, k, n)
-    match kind:
-        case "two":
-            return (rng.random(n) < rng.uniform(0.1, 0.9)).astype(float)
-        case "levels":
-            return codes * rng.choice([1.0, -2.5, 1e-9, 1e12])
-        case "rare":
-            return np.minimum(rng.geometric(0.5, n), k).astype(int)
-        case "words":
-            return np.array([f"w{i}" for i in rng.permutation(k)], dtype=object)[codes]
-        case "missing":
-            return np.where(rng.random(n) < 0.3, np.nan, codes)
-        case "dates":
-            return np.datetime64("2020-01-01", "s") + codes * np.timedelta64(36, "h")
-        case "flags":
-            return rng.random(n) < 0.3
-        case _:
-            return np.full(n, 3)
+KINDS = {  # of few levels: below sqrt(n) even of the rows that are known and count
+    "two": lambda rng, codes: (rng.random(len(codes)) < rng.uniform(0.1, 0.9)).astype(float),
+    "levels": lambda rng, codes: codes * rng.choice([1.0, -2.5, 1e-9, 1e12]),
+    "rare": lambda rng, codes: np.minimum(rng.geometric(0.5, len(codes)), codes.max() + 1),
+    "words": lambda rng, codes: rng.permutation([f"w{c}" for c in range(99)]).astype(object)[codes],
+    "missing": lambda rng, codes: np.where(rng.random(len(codes)) < 0.3, np.nan, codes),
+    "dates": lambda rng, codes: np.datetime64("2020-01-01", "s") + codes * np.timedelta64(36, "h"),
+    "flags": lambda rng, codes: rng.random(len(codes)) < 0.3,
+    "constant": lambda rng, codes: np.full(len(codes), 3),
+}
 
 
 def table(rng):
     """Return a frame of random columns, scores that depend on some, weights or None."""
-    n = int(rng.integers(20, 300))
-    frame = pd.DataFrame(
-        {f"{kind}{j}": column(rng, n, kind) for j, kind in enumerate(rng.choice(KINDS, 4))}
-    )
+    n, columns = int(rng.integers(20, 300)), {}
+    for j, kind in enumerate(rng.choice(list(KINDS), 4)):
+        codes = rng.integers(0, rng.integers(2, max(3, int(0.6 * np.sqrt(n)))), n)
+        columns[f"{kind}{j}"] = KINDS[kind](rng, codes)
+    frame = pd.DataFrame(columns)
     s = rng.normal(size=n) * rng.choice([0.1, 1.0])
     for name in frame:
         code = pd.factorize(frame[name], use_na_sentinel=False)[0]
@@ -81,12 +68,17 @@ def u_statistic(s, f, w):
     return levels - squares([("all", rows)])
 
 
-def enumerated(s, f, w):
-    """Return V of a population: the variance of the means of its levels."""
+def levels_of(s, f, w):
+    """Return the share and the mean of each level."""
     rows = pd.DataFrame({"f": np.asarray(f), "w": 1.0 if w is None else w, "s": s})
     rows = rows[rows["w"] > 0].assign(ws=lambda t: t["w"] * t["s"])
     sums = rows.groupby("f", dropna=False)[["w", "ws"]].sum()
-    p, q = sums["w"] / sums["w"].sum(), sums["ws"] / sums["w"]
+    return sums["w"] / sums["w"].sum(), sums["ws"] / sums["w"]
+
+
+def enumerated(s, f, w):
+    """Return V of a population: the variance of the means of its levels."""
+    p, q = levels_of(s, f, w)
     return float(p @ (q - p @ q) ** 2)
 
 
@@ -105,7 +97,6 @@ def check(seed):
     rng = np.random.default_rng(seed)
     frame, s, w = table(rng)
     unit = np.var(s)
-    weights = {} if w is None else {"sample_weight": w}
     say = f"table {seed}: {list(frame.columns)}, {len(s)} rows"
 
     def agree(found, expected, what):
@@ -113,16 +104,16 @@ def check(seed):
             found, expected, rtol=1e-7, atol=1e-9 * unit, err_msg=f"{say}, {what}"
         )
 
-    result = firm(s, frame, **weights)
+    result = firm(s, frame, sample_weight=w)
     agree(result.variance, [u_statistic(s, frame[c], w) for c in frame], "sample")
     agree(result.importances**2, np.maximum(result.variance, 0), "importances")
-    whole = firm(s, frame, rows="population", **weights)
+    whole = firm(s, frame, rows="population", sample_weight=w)
     agree(whole.variance, [enumerated(s, frame[c], w) for c in frame], "population")
     stream = StreamingFirm()
     cuts = np.sort(rng.integers(0, len(s) + 1, 3))
     for a, b in pairwise([0, *cuts, len(s)]):
-        chunk = {} if w is None else {"sample_weight": w[a:b]}
-        stream.partial_fit(frame.iloc[a:b], s[a:b], **chunk)
+        part = None if w is None else w[a:b]
+        stream.partial_fit(frame.iloc[a:b], s[a:b], sample_weight=part)
     agree(stream.result().variance, result.variance, "stream")
     joint(frame, s, w, agree)
     curve(frame, s, w, agree)
@@ -137,29 +128,24 @@ def cells(frame, a, b):
 
 def joint(frame, s, w, agree):
     """Groups and conjunctions of a population are levels of several columns."""
-    weights = {} if w is None else {"sample_weight": w}
     a, b = list(frame)[:2]
-    group = firm(s, frame, {"both": [a, b]}, rows="population", **weights)
+    group = firm(s, frame, {"both": [a, b]}, rows="population", sample_weight=w)
     agree(group.variance[0], enumerated(s, cells(frame, a, b), w), "group")
     first = {c: frame[c].dropna().iloc[0] for c in (a, b)}
     both = features.conjunction(first)
     holds = (frame[a] == first[a]) & (frame[b] == first[b])
-    found = firm(s, frame, both, rows="population", **weights)
+    found = firm(s, frame, both, rows="population", sample_weight=w)
     agree(found.variance[0], enumerated(s, holds, w), "conjunction")
 
 
 def curve(frame, s, w, agree):
     """The curve of levels is that of groupby."""
     name = frame.columns[0]
-    weights = {} if w is None else {"sample_weight": w}
-    found = conditional_expected_score(s, frame, name, **weights)
-    rows = pd.DataFrame({"f": frame[name], "w": 1.0 if w is None else w, "s": s})
-    rows = rows[rows["w"] > 0].assign(ws=lambda t: t["w"] * t["s"])
-    sums = rows.groupby("f", dropna=False)[["w", "ws"]].sum()
-    order = np.lexsort((sums["w"], sums["ws"] / sums["w"]))
-    mine = np.lexsort((found.p, found.q))
-    agree(np.asarray(found.q)[mine], (sums["ws"] / sums["w"]).to_numpy()[order], "curve")
-    agree(np.asarray(found.p)[mine], (sums["w"] / sums["w"].sum()).to_numpy()[order], "shares")
+    found = conditional_expected_score(s, frame, name, sample_weight=w)
+    p, q = levels_of(s, frame[name], w)
+    order, mine = np.lexsort((p, q)), np.lexsort((found.p, found.q))
+    agree(np.asarray(found.q)[mine], q.to_numpy()[order], "curve")
+    agree(np.asarray(found.p)[mine], p.to_numpy()[order], "shares")
 
 
 def numbers(rng, s, w, agree):
@@ -170,10 +156,9 @@ def numbers(rng, s, w, agree):
     found = firm(s[:n], f[:, None], n_bins=k)
     agree(found.variance[0], u_statistic(s[:n], pd.qcut(f, k, labels=False), None), "n_bins")
     f = np.where(rng.random(len(s)) < 0.1, np.nan, rng.normal(size=len(s)) + s / (1 + np.std(s)))
-    weights = {} if w is None else {"sample_weight": w}
-    found = firm(s, f[:, None], method="slope", missing="drop", **weights)
+    found = firm(s, f[:, None], method="slope", missing="drop", sample_weight=w)
     agree(found.signed[0], slope(s, f, w), "slope")
-    whole = firm(s, f[:, None], rows="population", **weights)
+    whole = firm(s, f[:, None], rows="population", sample_weight=w)
     agree(whole.variance[0], enumerated(s, f, w), "population of numbers")
 
 

@@ -218,10 +218,7 @@ def test_stability_matches_rows_and_is_never_negative():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda X: firm(X[:9, 0], normal(9, 300), INTERACTION),
-            "are 44850 pairs; expected at most",
-        ),
+        (lambda X: firm(X[:9, 0], normal(9, 300), INTERACTION), "are 44850 pairs; expected at"),
         (lambda X: firmlib.search(X[:, 0], normal(1000, 80), order=3), "rules of 3 conditions on"),
         (lambda X: firmlib.search(X[:, 0] * 0, X), "constant: there is nothing to search"),
         (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),

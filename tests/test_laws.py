@@ -32,8 +32,8 @@ def stream(s, X, sample_weight=None, groups=None, parts=1, **options):
 
 
 def taken(X, rows):
-    """Return some rows of an array, sparse matrix or pandas frame."""
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+    """Return some rows of a table of any kind."""
+    return X.take(rows) if hasattr(X, "columns") and hasattr(X, "take") else X[rows]
 
 
 WAYS = {
@@ -279,39 +279,29 @@ def test_a_stream_is_the_batch(parts, options):
 # Tables
 
 
-@every_way
-@pytest.mark.parametrize("layout", ["csr_array", "csc_array", "csr_matrix"])
-def test_sparse_is_dense(way, layout):
-    X = np.where(np.random.default_rng(0).random(LARGE.X.shape) < 0.5, 0, np.nan_to_num(LARGE.X))
-    a = WAYS[way](LARGE.s, X, sample_weight=LARGE.w)
-    b = WAYS[way](LARGE.s, getattr(sparse, layout)(X), sample_weight=LARGE.w)
-    same(b, a, V=1e-8)
-
-
-@every_way
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_a_frame_of_any_kind_is_an_array(way, kind):
+def frame(kind):
+    """Return a function from an array to a frame of this package."""
     package = importlib.import_module(kind)
-    columns = {f"x{j}": LARGE.X[:, j] for j in range(3)}
-    frame = package.table(columns) if kind == "pyarrow" else package.DataFrame(columns)
-    if way == "stream":
-        b = StreamingFirm().partial_fit(frame, LARGE.s, sample_weight=LARGE.w).result()
-    else:
-        b = WAYS[way](LARGE.s, frame, sample_weight=LARGE.w)
-    same(b, WAYS[way](LARGE.s, LARGE.X, sample_weight=LARGE.w), V=1e-8)
+    make = package.table if kind == "pyarrow" else package.DataFrame
+    return lambda X: make({f"x{j}": X[:, j] for j in range(3)})
+
+
+FORMS = {
+    **{kind: getattr(sparse, kind) for kind in ("csr_array", "csc_array", "csr_matrix")},
+    **{kind: frame(kind) for kind in ("pandas", "polars", "pyarrow")},
+    "float32": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "integers": lambda X: X.astype(np.int16),
+}
 
 
 @every_way
-@pytest.mark.parametrize("form", ["float32", "fortran", "strided", "integers"])
-def test_an_array_of_any_layout(way, form):
-    X = np.nan_to_num(LARGE.X * 8).round()
-    table = {
-        "float32": X.astype(np.float32),
-        "fortran": np.asfortranarray(X),
-        "strided": np.repeat(X, 2, axis=1)[:, ::2],
-        "integers": X.astype(np.int16),
-    }[form]
-    same(WAYS[way](LARGE.s, table), WAYS[way](LARGE.s, X), V=1e-8)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_of_any_form_is_an_array(way, form):
+    X = LARGE.X if form in ("pandas", "polars", "pyarrow") else np.nan_to_num(LARGE.X * 8).round()
+    b = WAYS[way](LARGE.s, FORMS[form](X), sample_weight=LARGE.w)
+    same(b, WAYS[way](LARGE.s, X, sample_weight=LARGE.w), V=1e-8)
 
 
 @pytest.mark.parametrize("way", ["firm", "population", "stream", "by class", *LEARNT])

@@ -191,6 +191,7 @@ def test_callables_tables_and_labels():
     called, given = firm_by_class(lambda X: scores, X), firm_by_class(scores, X)
     named = firm_by_class(pd.DataFrame(scores, columns=["one", "two"]), X)
     assert list(named) == ["one", "two"]
+    assert called.importances.max(axis=1).is_monotonic_decreasing
     for result in (called[1], given[1], named["two"]):
         np.testing.assert_array_equal(result.importances, firm(scores[:, 1], X).importances)
     labels = firm_by_class(pd.Series(Y), X)["so"]

@@ -74,7 +74,7 @@ def column(values, n):
 
 # What values stand for
 
-NOON = datetime.time(12)
+NOON, HOUR = datetime.time(12), datetime.timedelta(hours=1)
 READ = {  # values, kind, what they stand for
     "floats": ([1.5, np.nan], "number", [1.5, np.nan]),
     "none": ([None, None], "number", [np.nan, np.nan]),
@@ -88,11 +88,7 @@ READ = {  # values, kind, what they stand for
     "bytes": ([b"x", b"y"], "nominal", [b"x", b"y"]),
     "times": ([NOON, None], "duration", [np.timedelta64(12, "h"), np.timedelta64("NaT")]),
     "spells": (pd.to_timedelta([1, None], unit="h"), "duration", [np.timedelta64(1, "h"), pd.NaT]),
-    "polars spells": (
-        pl.Series([datetime.timedelta(1), None]),
-        "duration",
-        [np.timedelta64(1, "D"), pd.NaT],
-    ),
+    "polars spells": (pl.Series([HOUR, None]), "duration", [np.timedelta64(1, "h"), pd.NaT]),
     "category": (pd.Series(pd.Categorical(["b", None])), "nominal", ["b", None]),
     "ordered array": (pd.Categorical(["M", "S"], ["S", "M"], ordered=True), "ordered", ["M", "S"]),
 }

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import nbformat
 import psutil
@@ -36,10 +37,9 @@ def compendium(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "ROOT", tmp_path)
         monkeypatch.setattr(module, "BUILD", build)
         monkeypatch.setattr(module, "SUMMARY", build / "summary.json")
-    monkeypatch.setattr(accept, "README", tmp_path / "README.md")
-    monkeypatch.setattr(accept, "CLAIMS", tmp_path / "docs" / "claims.md")
-    monkeypatch.setattr(accept, "PICTURE", tmp_path / "docs" / "example.png")
-    monkeypatch.setattr(accept, "GUIDE", tmp_path / "docs" / "guide.md")
+    for name in ("README", "CLAIMS", "PICTURE", "GUIDE"):
+        page = getattr(accept, name).relative_to(ROOT)
+        monkeypatch.setattr(accept, name, tmp_path / page)
     monkeypatch.setenv("FIRMLIB_OUTPUT", "")
     monkeypatch.chdir(tmp_path)  # execute changes it
     (tmp_path / "requirements.lock").touch()
@@ -62,11 +62,9 @@ def test_reproduce_then_accept_then_agree(compendium, capsys):
     assert pages.strip(ledger) in (compendium / "README.md").read_text()
     assert pages.page(ledger, []) == (compendium / "docs" / "claims.md").read_text()
     capsys.readouterr()
-    assert reproduce.main() == 0  # though nothing had to run
-    out = capsys.readouterr().out
-    assert "no notebook was executed" in out
-    assert re.search(r"03_tiny +\d+ s  agrees +1 confirmed", out)
-    assert "agrees with what is committed" in out
+    assert reproduce.main() == 0
+    said = "no notebook was executed.*03_tiny +\\d+ s  agrees +1 confirmed.*agrees with what"
+    assert re.search(said, capsys.readouterr().out, re.S)
 
     (compendium / "build" / "runs" / "03_tiny" / "run.json").write_text('{"status": "do')
     assert reproduce.main() == 0
@@ -173,20 +171,12 @@ def test_few_files_are_named():
     assert "Only 40 files may be open at a time; use `ulimit -n 256` or more." in said
 
 
-@pytest.mark.parametrize(
-    ("number", "cause"),
-    [
-        (errno.ENOSPC, "No space left on device"),
-        (errno.EROFS, "Read-only file system"),
-        (errno.EACCES, "Permission denied"),
-    ],
-)
-def test_a_file_system_that_refuses_is_named(monkeypatch, number, cause):
-    def fail(*_):
-        raise OSError(number, os.strerror(number), "build")
-
-    monkeypatch.setattr(reproduce, "main", fail)
-    with pytest.raises(SystemExit, match=f"{cause}: build"):
+@pytest.mark.parametrize("cause", ["ENOSPC", "EROFS", "EACCES"])
+def test_a_file_system_that_refuses_is_named(monkeypatch, cause):
+    """No space left on device; Read-only file system; Permission denied."""
+    number = getattr(errno, cause)
+    monkeypatch.setattr(reproduce, "main", Mock(side_effect=OSError(number, "", "build")))
+    with pytest.raises(SystemExit, match=f"^{os.strerror(number)}: build$"):
         workflow.__main__.main("reproduce")
 
 
@@ -229,6 +219,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 NOTEBOOK = ROOT / "notebooks" / "05_linear.ipynb"
+LEDGER = ROOT / "data" / "claims.json"
 
 
 @pytest.fixture
@@ -251,7 +242,8 @@ def changed(tmp_path):
         (ROOT / "data" / "definition.csv", r"a,1,3\.5", "a,1,3.6", "column .* different"),
         (NOTEBOOK, r'"text": \[\n *"', '"text": [\n"x', "output of cell .* differs"),
         (NOTEBOOK, '"image/png": "', '"image/gif": "', "output of cell .* differs"),
-        (ROOT / "data" / "claims.json", '"confirmed"', '"partly"', "differ"),
+        (LEDGER, '"confirmed"', '"partly"', "1-.* differ"),
+        (LEDGER, r"\{.*?\n \},", "", "differ"),  # a claim that is gone
     ],
 )
 def test_a_change_is_noticed_on_either_side(changed, path, pattern, new, message):
@@ -260,22 +252,11 @@ def test_a_change_is_noticed_on_either_side(changed, path, pattern, new, message
         assert re.search(f"{path.name}.*{message}", said)
 
 
-def test_a_claim_that_is_gone_is_noticed(tmp_path):
-    whole, fewer = ROOT / "data" / "claims.json", tmp_path / "claims.json"
-    ledger = json.loads(whole.read_text())
-    fewer.write_text(json.dumps(ledger[1:]))
-    for made, committed in ((fewer, whole), (whole, fewer)):
-        assert compare(made, committed) == [f"claims.json: {ledger[0]['id']} differ"]
-
-
-def test_another_picture_is_noticed(tmp_path):
+def test_another_picture_is_noticed_and_last_digits_are_not(tmp_path, changed):
     other = tmp_path / "definition.png"
     other.write_bytes((ROOT / "figures" / "stability.png").read_bytes())
     [said] = compare(other, ROOT / "figures" / "definition.png")
     assert "pixels" in said
-
-
-def test_last_digits_do_not_matter(changed):
     table = ROOT / "data" / "definition.csv"
     assert changed(table, r"a,1,3\.5\b", "a,1,3.500000001") == ([], [])
 
@@ -289,7 +270,3 @@ def test_what_is_truncated_is_named(tmp_path, kind):
     assert whole.name in said
     if whole.suffix != ".csv":
         assert "what is committed cannot be read" in said
-
-
-def test_what_is_not_committed_is_named(tmp_path):
-    assert compare(NOTEBOOK, tmp_path / "x.ipynb") == ["05_linear.ipynb is not committed yet"]

@@ -20,5 +20,7 @@ def write(path: Path, content: str | bytes) -> None:
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(temporary, path)
+    except OSError as error:  # a full disk does not say where it is
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
