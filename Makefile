@@ -4,12 +4,11 @@ BIN := .venv/bin
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 # Begin with these, so that no core is left alone at the end.
 LONGEST := 09 08 01 02 15 10 05 03 14 12 11
-# The last needs a compiler: immutables, of Snakemake, has no wheel for it.
-PYTHONS := 3.13 3.12 3.11 3.14
+PYTHONS := 3.13 3.12 3.11
 version = "%d.%d" % __import__("sys").version_info[:2]
 supported = -c 'exit($(version) not in "$(PYTHONS)".split())' 2> /dev/null
 
-# Set up when .venv lacks the marker of this folder, lock and entry points: with the first Python
+# Set up when .venv lacks the marker of this folder, lock and entry points: with the newest Python
 # that is found, or with PYTHON=/path/to/another.
 MARKER := ready-$(shell (pwd; cat requirements.lock; grep -A1 entry-points pyproject.toml) | cksum | cut -d' ' -f1)
 ifdef PYTHON
