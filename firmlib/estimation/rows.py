@@ -128,17 +128,12 @@ def rows_of(
 
 def joined(some: Sequence[Rows]) -> Rows:
     """Return several chunks of rows as one."""
-    if len(some) == 1:
-        return some[0]
-
-    def all_of(name: str) -> Any:
-        each = [getattr(rows, name) for rows in some]
-        return None if each[0] is None else np.concatenate(each)
-
-    key = all_of("key")
-    unit = None if key is None else np.unique(key, return_inverse=True)[1]
-    s, w, fold = map(all_of, ("s", "w", "fold"))
-    return replace(some[0], s=s, w=w, fold=fold, unit=unit, key=key, keep=slice(None))
+    s, w, fold = (np.concatenate([getattr(r, name) for r in some]) for name in ("s", "w", "fold"))
+    found = replace(some[0], s=s, w=w, fold=fold, keep=slice(None))
+    if found.key is None:
+        return found
+    key = np.concatenate([r.key for r in some])  # type: ignore[arg-type]
+    return replace(found, key=key, unit=np.unique(key, return_inverse=True)[1])
 
 
 def unit_keys(column: Column) -> np.ndarray:
