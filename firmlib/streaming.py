@@ -42,6 +42,15 @@ def emptied(column: Column) -> Column:
     return column._replace(values=np.empty(0))
 
 
+def joined_to(shared: Bins, columns: Sequence[Column]) -> list[Column]:
+    """Return columns with the labels of earlier chunks."""
+    before = zip(shared.names, columns, shared.columns, strict=True)
+    return [
+        column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
+        for name, column, old in before
+    ]
+
+
 class StreamingFirm:
     """`firm` for rows that come in chunks; only sums are kept.
 
@@ -110,7 +119,6 @@ confidence_level
     def _reset(self, bins: Bins | None = None) -> None:
         """Forget all rows; `bins` replace those that were passed to the constructor."""
         self._shared = bins or self._given
-        self._axes = [] if self._shared is None else self._shared.axes
         self._waiting: list[tuple[list[Column], Rows]] = []
         self._tally: Tally | None = None
         self._total = Total()
@@ -156,31 +164,18 @@ confidence_level
                     "use firm on a table"
                 )
         names = check_names([f.name for f in found], self.feature_names)
-        if self._shared is not None and names != self._shared.names:
-            raise ValueError(f"X has the features {names}, expected {self._shared.names}")
+        unknown = Column(np.empty(0), kind="unknown")  # until there is a value
+        shared = self._shared or Bins(names, [unknown] * len(names), [])
+        if names != shared.names:
+            raise ValueError(f"X has the features {names}, expected {shared.names}")
         if self.features is None and table.plain and self.missing != "raise":
             values = block(table, rows, 0, table.width)
             columns = [Column(f) for f in values(slice(0, rows.n))]
         else:
             columns = [read(f, table, rows, self._how) for f in found]
-        columns = self._joined(columns)
-        if self._shared is None:
-            unknown = Column(np.empty(0), kind="unknown")  # until there is a value
-            self._shared = Bins(names, [unknown] * len(names), [])
+        self._take(joined_to(shared, columns), rows, shared)
         self._response = response._replace(values=np.empty(0))
-        if rows.n:
-            self._take(columns, rows)
         return self
-
-    def _joined(self, columns: list[Column]) -> list[Column]:
-        """Return columns with the labels of earlier chunks."""
-        if self._shared is None:
-            return columns
-        before = zip(self._shared.names, columns, self._shared.columns, strict=True)
-        return [
-            column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
-            for name, column, old in before
-        ]
 
     def _check_response(self, response: Response) -> None:
         before = self._response
@@ -190,36 +185,40 @@ confidence_level
                 f"{before.target!r} as before"
             )
 
-    def _take(self, columns: list[Column], rows: Rows) -> None:
+    def _take(self, columns: list[Column], rows: Rows, shared: Bins) -> None:
         """Add rows to the sums, or collect them until there are enough to determine the bins."""
-        assert self._shared is not None
         kinds = [
             old if self._tally is None and np.isnan(c.values).all() else emptied(c)
-            for c, old in zip(columns, self._shared.columns, strict=True)
+            for c, old in zip(columns, shared.columns, strict=True)
         ]
-        self._shared = self._shared._replace(columns=kinds)
-        self._n, self._has_groups = self._n + rows.n, rows.key is not None
-        self._total.add(rows)
         if self._tally is not None:
             self._tally.add(stacked(columns), rows)
-            return
-        columns = [c._replace(values=c.values.copy()) for c in columns]  # the caller may reuse X
-        self._waiting.append((columns, replace(rows, s=rows.s.copy())))
-        if self._axes or self._n >= self.first_rows:
-            self._tally, self._waiting = self._sums(), []
+        elif rows.n:  # the caller may reuse X
+            columns = [c._replace(values=c.values.copy()) for c in columns]
+            waiting = [*self._waiting, (columns, replace(rows, s=rows.s.copy()))]
+            if any(shared.axes) or self._n + rows.n >= self.first_rows:
+                self._tally, waiting = self._sums(waiting, shared.axes), []
+            self._waiting = waiting
+        self._shared = shared._replace(columns=kinds)
+        if rows.n:
+            self._n, self._has_groups = self._n + rows.n, rows.key is not None
+            self._total.add(rows)
 
-    def _sums(self) -> Tally:
-        """Return the sums of all rows so far."""
-        if self._tally is not None:
-            return self._tally
-        columns, rows = self._waiting[-1][0], joined([rows for _, rows in self._waiting])
-        if len(self._waiting) > 1:
-            each = zip(*(columns for columns, _ in self._waiting), strict=True)
+    def _sums(self, waiting: list[tuple[list[Column], Rows]], axes: list[Axes | None]) -> Tally:
+        """Return the sums of rows that wait."""
+        columns, rows = waiting[-1][0], joined([rows for _, rows in waiting])
+        if len(waiting) > 1:
+            each = zip(*(columns for columns, _ in waiting), strict=True)
             values = [np.concatenate([c.values for c in some]) for some in each]
             columns = [c._replace(values=v) for c, v in zip(columns, values, strict=True)]
         values = stacked(columns)
-        tally = Tally(columns, values, rows, self._how, axes=self._axes, roomy=True)
+        tally = Tally(columns, values, rows, self._how, axes=axes, roomy=True)
         return tally.add(values, rows)
+
+    def _tallied(self) -> Tally:
+        """Return the sums of all rows so far."""
+        assert self._shared is not None
+        return self._tally or self._sums(self._waiting, self._shared.axes)
 
     @property
     def _how(self) -> How:
@@ -247,14 +246,14 @@ confidence_level
         progress : bool, default False
             Show a bar (needs tqdm).
         """
-        self._reset()
         rows = isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
-        if hasattr(X, "__dask_graph__"):
-            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
-            return self.merge(chunked.summed(self, X, score, columns, progress))
         if not is_source(X) and (hasattr(X, "shape") or rows):
+            self._reset()
             return self.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
-        chunked.named(score, sample_weight=sample_weight, groups=groups)
+        columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+        self._reset()
+        if hasattr(X, "__dask_graph__"):
+            return self.merge(chunked.summed(self, X, score, columns, progress))
         if self._shared is None:
             self._find_bins(sample(X, self.first_rows), groups)
         parts: Any = chunks(X)
@@ -283,7 +282,7 @@ confidence_level
         """The bins, for use in another stream."""
         if self._shared is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._shared._replace(axes=self._sums().axes) if self._n else self._shared
+        return self._shared._replace(axes=self._tallied().axes) if self._n else self._shared
 
     def merge(self, other: StreamingFirm) -> Self:
         """Add another stream with the same features, options and, if both have bins, bins."""
@@ -303,17 +302,20 @@ confidence_level
         if self._n and self._has_groups != other._has_groups:
             raise ValueError("groups must be given for all streams or for none")
         after = copy.deepcopy(self)  # an error leaves this stream unchanged
-        after._shared = after._shared or other._shared
         for columns, rows in other._waiting:
-            after._take(after._joined(columns), rows)
+            shared = after._shared or other._shared
+            after._take(joined_to(shared, columns), rows, shared)
         if other._tally is not None and not after._n:
             after._tally, after._shared = copy.deepcopy(other._tally), other._shared
-        elif other._tally is not None:
-            codes = after._joined([c._replace(values=c.codes) for c in other._shared.columns])
-            after._axes, after._waiting = after._axes or other.bins.axes, self._waiting
-            after._tally, after._waiting = after._sums(), []
-            after._tally.merge(other._tally, [c.values for c in codes])
+        elif other._tally is not None and after._shared is not None:
+            codes = [c._replace(values=c.codes) for c in other._shared.columns]
+            codes = joined_to(after._shared, codes)
+            if after._tally is None:
+                axes = after._shared.axes
+                after._tally = self._sums(after._waiting, axes if any(axes) else other.bins.axes)
+            after._tally.merge(other._tally, codes)
             after._shared = after._shared._replace(columns=[emptied(c) for c in codes])
+            after._waiting = []
         if other._tally is not None:
             after._n, after._has_groups = self._n + other._n, other._has_groups
             after._total.merge(other._total)
@@ -325,7 +327,7 @@ confidence_level
         """Return the importances for all rows so far."""
         if not self._n or self._shared is None or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        tally, columns = self._sums(), self._shared.columns
+        tally, columns = self._tallied(), self._shared.columns
         names, population = self._shared.names, self.rows == "population"
         tally.check_bins(names)
         estimate, sources = tally.found(columns, population=population, units=self._has_groups)

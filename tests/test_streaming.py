@@ -297,3 +297,93 @@ def test_rows_in_order_warn_if_the_first_ones_do_not_show_the_rest(rng):
     assert shuffled.result().importances[0] == pytest.approx(score.std(), rel=0.01)
     again = StreamingFirm(bins=shuffled.bins).partial_fit(x[:, None], score)
     assert again.result().importances[0] == pytest.approx(score.std(), rel=0.01)
+
+
+# Streams that were once wrong without a word
+
+
+def test_bins_belong_to_columns_whatever_kinds_come_later():
+    """A column that is all missing where bins are found may hold words or numbers later."""
+    rng, n = np.random.default_rng(0), 5000
+    e, label = rng.normal(size=100), rng.integers(0, 100, n)
+    words = np.array([f"k{i}" for i in label], dtype=object)
+    X = pd.DataFrame({"late": words, "a": rng.normal(size=n), "again": words})
+    X.loc[:99, "late"] = None
+    s = (e[label] + X["a"]).to_numpy()
+    for missing in ("level", "drop"):
+        bins = StreamingFirm(missing=missing).partial_fit(X[:100], s[:100]).bins
+        stream = StreamingFirm(missing=missing, bins=bins).partial_fit(X[100:], s[100:])
+        whole = firm(s[100:], X[100:], missing=missing)
+        np.testing.assert_allclose(stream.result().variance, whole.variance, rtol=0.05)
+
+
+def test_merged_levels_keep_their_slots_while_there_is_room():
+    base = StreamingFirm(first_rows=16).partial_fit(
+        np.tile(np.arange(4.0), 8)[:, None], np.ones(32)
+    )
+    x, y = (np.tile(np.arange(k), 50)[:, None] for k in (6.0, 8.0))
+    one, two = (StreamingFirm(bins=base.bins).partial_fit(f, 5.0 * (f[:, 0] >= 6)) for f in (x, y))
+    both = np.r_[x, y]
+    expected = firm(5.0 * (both[:, 0] >= 6), both).importances
+    np.testing.assert_allclose(one.merge(two).result().importances, expected)
+
+
+def test_numbers_beyond_levels_of_the_first_rows_are_noted():
+    rng = np.random.default_rng(0)
+    X = np.r_[np.tile(np.arange(5.0), 200), rng.normal(size=20_000) + 100][:, None]
+    stream = StreamingFirm(first_rows=1000)
+    for rows in np.split(np.arange(len(X)), 21):
+        stream.partial_fit(X[rows], np.sin(X[rows, 0]))
+    with pytest.warns(UserWarning, match="lie beyond those of the first rows"):
+        stream.result()
+
+
+def test_streams_of_words_and_of_numbers_do_not_merge():
+    s, x = np.arange(100.0), np.arange(100) % 2
+    frames = [pd.DataFrame({"f": f}) for f in (np.array(["u", "v"], object)[x], x, x == 1)]
+    streams = [StreamingFirm(first_rows=50).partial_fit(frame, s) for frame in frames]
+    for one, two in ((0, 1), (1, 0), (2, 1)):
+        with pytest.raises(ValueError, match="'f' holds"):
+            copy.deepcopy(streams[one]).merge(streams[two])
+
+
+def test_the_sample_of_a_long_table_does_not_depend_on_labels():
+    rng, n = np.random.default_rng(0), 20_000
+    z, g = rng.normal(size=n), rng.integers(0, 5, n)
+    s = np.sin(3 * z) + g + rng.normal(size=n)
+    V = [
+        firm(s, pd.DataFrame({"w": np.array(list(w), object)[g], "z": z}))["z"]["variance"]
+        for w in ("abcde", "edcba")
+    ]
+    assert V[0] == V[1]
+
+
+def test_an_error_leaves_the_stream_unchanged(monkeypatch):
+    X, s = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40.0)
+    stream = StreamingFirm(first_rows=60).partial_fit(X, s)
+    before = stream.result()
+    with monkeypatch.context() as patch:
+        patch.setattr("firmlib.tables.checks.MEMORY_LIMIT", 100)
+        with pytest.raises(ValueError, match="GiB"):
+            stream.partial_fit(X, s)
+    with pytest.raises(ValueError, match="must be a fitted model or a callable"):
+        stream.fit([X], s)
+    assert stream.result().n == before.n == 40
+    assert stream.partial_fit(X, s).result().n == 80
+
+
+def test_bins_are_small_to_send():
+    X = np.random.default_rng(0).normal(size=(10_000, 20))
+    bins = StreamingFirm().partial_fit(X, X[:, 0]).bins
+    assert len(pickle.dumps(bins)) < 500_000
+    again = StreamingFirm(bins=pickle.loads(pickle.dumps(bins))).partial_fit(X, X[:, 0])
+    same = StreamingFirm(bins=bins).partial_fit(X, X[:, 0])
+    np.testing.assert_array_equal(again.result().variance, same.result().variance)
+
+
+def test_a_slope_without_values_is_0_and_harms_no_other():
+    X = np.c_[np.random.default_rng(0).normal(size=500), np.full(500, np.nan)]
+    with pytest.warns(UserWarning, match="importance 0"):
+        result = firm(X[:, 0], X, method="slope")
+    assert result.ci_high[1] == result.standard_error[1] == 0
+    assert result.ranks()["worst"].tolist() == [1, 2]

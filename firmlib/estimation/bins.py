@@ -6,7 +6,8 @@ Slots are narrower near the ends, where curves are often steep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -43,7 +44,7 @@ class Axes:
     exact: np.ndarray
     share: np.ndarray
     kind: str = "nested"
-    ends: np.ndarray | float = 1.0
+    ends: np.ndarray = field(default_factory=lambda: np.ones(1))
     tables: tuple[Table | None, ...] = ()
 
     @property
@@ -54,6 +55,30 @@ class Axes:
     def levels(self, j: int) -> np.ndarray:
         """Return the different starts of a column."""
         return np.unique(self.start[j][np.isfinite(self.start[j])])
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tables": bool(self.tables)}  # they are large
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tables = map(_table, state["start"], state["exact"]) if state["tables"] else ()
+        self.__dict__.update(state, tables=tuple(tables))
+
+    def taken(self, some: Sequence[int]) -> Self:
+        """Return the bins of some columns."""
+        parts = {name: getattr(self, name)[some] for name in ("start", "exact", "share", "ends")}
+        return replace(
+            self, **parts, tables=tuple(self.tables[j] for j in some[: len(self.tables)])
+        )
+
+    @classmethod
+    def joined(cls, some: Sequence[Self]) -> Self:
+        """Return bins of several columns, each with as many slots, as one."""
+        each = ("start", "exact", "share", "ends")
+        parts = {name: np.concatenate([getattr(axes, name) for axes in some]) for name in each}
+        return replace(some[0], **parts, tables=sum((axes.tables for axes in some), ()))
 
     def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the base scale and the finest scale of each column for n rows."""
@@ -96,21 +121,20 @@ class Axes:
         Q = int(spacing(size[exact].max(initial=0)))
         Q = n_bins or (Q if exact.all() and not roomy else max(2**K, Q))
         at = special.betainc(*[1.0 if n_bins else _TAILS] * 2, np.arange(Q) / Q)
-        start, ends = np.full((len(F), Q), np.inf), np.ones(len(F))
+        start, ends = np.full((len(F), Q), np.inf), np.zeros(len(F))
         for j, (f, m) in enumerate(zip(F, known, strict=True)):
             first = np.flatnonzero(new[j])
-            if exact[j]:
-                start[j] = spaced(f[first], Q, not n_bins)
-                continue
-            start[j] = by_rank(f[:m], first, at)
-            last = start[j][np.isfinite(start[j])][-1]
-            ends[j] = max(f[:m].searchsorted(start[j, 1]), m - f[:m].searchsorted(last)) / m
+            start[j] = spaced(f[first], Q, not n_bins) if exact[j] else by_rank(f[:m], first, at)
+            if m:
+                last = start[j][np.isfinite(start[j])][-1]
+                ends[j] = max(f[:m].searchsorted(start[j, 1]), m - f[:m].searchsorted(last)) / m
         tables = () if n_bins or n <= _SEARCHED else tuple(map(_table, start, exact))
         return cls(start, exact, share, "fixed" if n_bins else "nested", ends, tables)
 
     def grown(self, j: int, values: np.ndarray) -> Self:
         """Return bins in which new levels of a column have slots of their own, if there is room."""
         old, Q, nested = self.levels(j), self.slots, self.kind == "nested"
+        values = np.setdiff1d(values, old)
         if self.kind == "levels":
             return replace(self, start=np.union1d(old, values)[None])
         start, exact, tables = self.start.copy(), self.exact.copy(), [*self.tables]

@@ -34,7 +34,7 @@ class How(NamedTuple):
 
 AS_USUAL = How()
 Values = Callable[..., np.ndarray]
-"""Return the values (d, m) of columns, or of the first `most`, in some of the rows that count."""
+"""Return the values (d, m) of columns, or of some of them, in some of the rows that count."""
 
 
 class Tally:
@@ -55,32 +55,39 @@ class Tally:
         roomy: bool = False,
     ) -> None:
         levels = [c.kind == "nominal" or (rows.population and not how.n_bins) for c in columns]
-        self.dropping, self.n, known = how.slope or how.missing == "drop", 0, iter(axes)
+        self.dropping, self.n = how.slope or how.missing == "drop", 0
         alone = [level or self.dropping for level in levels]
         parts = [[j for j, own in enumerate(alone) if not own]]
         parts = parts * bool(parts[0]) + [[j] for j, own in enumerate(alone) if own]
-        self.blocks: list[tuple[list[int], Sums | Line]] = []
+        numbers = [j for j, level in enumerate(levels) if not level]
         some: Any = slice(0, rows.n)
-        if rows.n > _FEW and not (axes or how.n_bins or how.slope or all(levels)):
-            some, roomy = _sample(values, rows.n, _SAMPLE * 2 ** int(scales(rows.n)[1])), True
-        F = np.empty(0) if axes or how.slope else values(some)
+        if rows.n > _FEW and numbers and not (axes or how.n_bins or how.slope):
+            m = _SAMPLE * 2 ** int(scales(rows.n)[1])
+            some, roomy = _sample(values, numbers, rows.n, m), True
         unit = None if rows.unit is None else rows.unit[some]
+        self.blocks: list[tuple[list[int], Sums | Line]] = []
         for part in parts:
-            own = next(known, None)
+            shared: list[Any] = [axes[j] for j in part] if axes else [None]
             if how.slope:
                 sums = Line(columns[part[0]].kind == "nominal")
+            elif levels[part[0]]:
+                sums = Sums(Axes.of_levels(values(some, part)[0]))
+            elif None in shared:
+                F = values(some, part)
+                sums = Sums(Axes.of(F, rows.n, how.n_bins, roomy=roomy, unit=unit))
             else:
-                if own is None and levels[part[0]]:
-                    own = Axes.of_levels(F[part[0]])
-                elif own is None:
-                    own = Axes.of(F[part], rows.n, how.n_bins, roomy=roomy, unit=unit)
-                sums = Sums(own)
+                sums = Sums(Axes.joined(shared))
             self.blocks.append((part, sums))
 
     @property
     def axes(self) -> list[Axes | None]:
-        """The bins of the blocks."""
-        return [getattr(sums, "axes", None) for _, sums in self.blocks]
+        """The bins of each column; None for levels and slopes, which need none."""
+        found: list[Axes | None] = [None] * sum(len(some) for some, _ in self.blocks)
+        for some, sums in self.blocks:
+            if isinstance(sums, Sums) and sums.axes.kind != "levels":
+                for k, j in enumerate(some):
+                    found[j] = sums.axes.taken([k])
+        return found
 
     def add(self, values: Values, rows: Rows) -> Self:
         """Add rows."""
@@ -98,8 +105,8 @@ class Tally:
         self.n += rows.n
         return self
 
-    def merge(self, other: Tally, codes: Sequence[np.ndarray]) -> None:
-        """Add the rows of another one with the same bins; codes[j] are the new codes of labels."""
+    def merge(self, other: Tally, codes: Sequence[Column]) -> None:
+        """Add the rows of another one with the same bins; `codes` hold the new codes of labels."""
         if [some for some, _ in self.blocks] != [some for some, _ in other.blocks]:
             raise ValueError(
                 "other has columns of other kinds; expected streams with the same bins"
@@ -135,13 +142,13 @@ class Tally:
                 )
 
 
-def _sample(values: Values, n: int, m: int) -> slice | np.ndarray:
-    """Return about m rows, chosen by a hash of their values and so independent of their order."""
-    for most in (2, None):
+def _sample(values: Values, numbers: list[int], n: int, m: int) -> slice | np.ndarray:
+    """Return about m rows, chosen by a hash of their numbers and so independent of their order."""
+    for some in (numbers[:2], numbers):
         key = np.full(n, 0x2545F4914F6CDD1D, np.uint64)  # rows of zeros must not have the key 0
         for a in range(0, n, _ROWS):
             here = slice(a, min(a + _ROWS, n))
-            for f in values(here, most):
+            for f in values(here, some):
                 key[here] ^= (f + 0.0).view(np.uint64)  # -0.0 is 0.0
                 key[here] *= np.uint64(0x9E3779B97F4A7C15)
                 key[here] ^= key[here] >> np.uint64(29)
@@ -172,7 +179,8 @@ def known(estimate: Estimate, names: Sequence[str]) -> Estimate:
         "missing, have a level of their own in nearly every row, or are nominal and have no slope"
     )
     V, pvalue = np.where(silent, 0, estimate.V), np.where(silent, 1, estimate.pvalue)
-    return Estimate(V, estimate.noise * ~silent, pvalue, estimate.psi * ~silent)
+    noise, psi = (np.where(silent, 0, a) for a in (estimate.noise, estimate.psi))
+    return Estimate(V, noise, pvalue, psi)
 
 
 def scan(
@@ -214,16 +222,17 @@ def block(table: Table, rows: Rows, first: int, d: int) -> Values:
     """Return how to read d columns of a plain table."""
     kept = None if isinstance(rows.keep, slice) else np.flatnonzero(rows.keep)
 
-    def values(here: slice | np.ndarray, most: int | None = None) -> np.ndarray:
-        some = slice(first, first + (d if most is None else min(most, d)))
-        return table.block(some, here if kept is None else kept[here])
+    def values(here: slice | np.ndarray, some: Sequence[int] = range(d)) -> np.ndarray:
+        adjacent = slice(first + some[0], first + some[-1] + 1)  # numbers are all there are
+        return table.block(adjacent, here if kept is None else kept[here])
 
     return values
 
 
 def stacked(columns: Sequence[Column]) -> Values:
     """Return how to read columns."""
-    return lambda here, most=None: np.array([c.values[here] for c in columns[:most]])
+    every = range(len(columns))
+    return lambda here, some=every: np.array([columns[j].values[here] for j in some])
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:

@@ -34,7 +34,7 @@ class Line:
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
         self.sums += np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
 
-    def merge(self, other: Line, codes: np.ndarray) -> None:
+    def merge(self, other: Line, codes: Column) -> None:
         """Add the sums of others."""
         self.dropped += other.dropped
         if np.isnan(other.centre):
@@ -63,7 +63,8 @@ class Line:
         F, R = total[1] / max(total[0], TINY), total[3] / max(total[0], TINY)
         zz, zr = ff - 2 * F * f + F * F * w, fr - F * r - R * f + F * R * w
         folds = max((w > 0).sum(), 2)
-        noise = ((zr - slope * zz) ** 2).sum() / max(total[0], TINY) ** 2 / max(v, TINY)
+        W = max(total[0], TINY)
+        noise = ((zr - slope * zz) ** 2).sum() / W / W / max(v, TINY)
         noise *= folds / (folds - 1)
         t = np.sqrt(V / noise) if noise > 1e-24 * V else np.where(V > 0, 1e300, 0)
         pvalue = 2 * special.stdtr(folds - 1.0, -t)

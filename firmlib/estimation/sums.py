@@ -111,6 +111,10 @@ class Sums:
                 self._grow(j, np.unique(new[~np.isnan(new)]))
                 slots[j] = self.axes.find(F[j : j + 1], j)[0]
         size, fold = self.sums.shape[-1], rows.fold.astype(np.int32)
+        if self.axes.kind == "levels":  # perhaps many more than these rows have
+            for sums, a in zip(self.sums, each, strict=True):
+                np.add.at(sums[:, 0], (fold, slots[0]), a)
+            return
         step = max(1, min(_VALUES // rows.n, _CELLS // (FOLDS * size)))
         for j in range(0, len(F), step):
             slot, part = slots[j : j + step], self.sums[:, :, j : j + step]
@@ -132,23 +136,23 @@ class Sums:
         at: Any = (..., np.append(self.axes.find(start[None], j)[0], -1))
         np.add.at(self.sums[:, :, j], at, column)
 
-    def merge(self, other: Sums, codes: np.ndarray) -> None:
-        """Add the sums of others, in which code k stands for the label with codes[k] here."""
+    def merge(self, other: Sums, codes: Column) -> None:
+        """Add the sums of others, in which label k has another code here."""
         self.dropped += other.dropped
         if np.isnan(other.centre):
             return
         self.centre = other.centre if np.isnan(self.centre) else self.centre
         start, sums = other.axes.start, recentred(other.sums, self.centre - other.centre)
-        if len(codes) and other.axes.kind == "levels":
-            start = codes[start.astype(int)]
+        if codes.labels is not None and other.axes.kind == "levels":
+            start = codes.values[start.astype(int)]
         if len(sums) != len(self.sums):
             self.sums, sums = five(self.sums), five(sums)
         for j, own in enumerate(start):
             if not np.array_equal(own, self.axes.start[j]):
-                if not other.axes.exact[j]:
-                    raise ValueError("other has other bins; expected streams with the same bins")
                 if self.axes.exact[j]:
                     self._grow(j, own[np.isfinite(own)])
+                if not (other.axes.exact[j] or np.isin(own, [*self.axes.start[j], np.inf]).all()):
+                    raise ValueError("other has other bins; expected streams with the same bins")
             self._place(j, own, sums[:, :, j])
 
     def found(self, n: int, columns: Sequence[Column], population: bool, units: bool) -> Found:

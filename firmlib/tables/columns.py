@@ -27,8 +27,9 @@ class Column(NamedTuple):
 
     @property
     def codes(self) -> np.ndarray:
-        """The codes of all labels; none if there are no labels."""
-        return np.arange(0.0 if self.labels is None else len(self.labels))
+        """The codes of all labels; one value if there are no labels, none if nothing is known."""
+        some = 1.0 if self.labels is None else len(self.labels)
+        return np.arange(0.0 if self.kind == "unknown" else some)
 
     def take(self, keep: slice | np.ndarray) -> Self:
         """Return the values of some rows."""
