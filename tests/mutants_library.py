@@ -184,10 +184,10 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("strings/matvec.py", "above @ g + above.T @ g", "above @ g"),
         ("strings/weights.py", "/ len(strands), len(strands)", "/ len(strands) ** 2, len(strands)"),
         ("strings/weights.py", "self.values[i + row, d - 1])", "self.values[i, d - 1])"),
-        ("strings/weights.py", "(own > 0) & (others > 0)", "(own > 1) & (others > 0)"),
+        ("strings/weights.py", "(share > 0) & (share < 1)", "(share > 0.1) & (share < 1)"),
     ],
     "strings_any": [
-        ("strings/alphabet.py", "self.complement[codes[:, ::-1]]", "self.complement[codes]"),
+        ("strings/alphabet.py", "self._partner[codes[:, ::-1]]", "self._partner[codes]"),
     ],
     "strings_poim": [
         ("strings/background.py", 'f"{j} ({alphabet', 'f"{j + 1} ({alphabet'),

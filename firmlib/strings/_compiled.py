@@ -1,38 +1,32 @@
 """The inner loop of the kernel matrix, compiled by numba (the extra `fast`)."""
 
-from typing import Any
-
 import numpy as np
 from numba import njit, types
 from numba.core import config
 from numba.extending import intrinsic
 
-ENABLED = not config.DISABLE_JIT  # type: ignore[attr-defined]
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise ImportError("without its compiler, numba would be slower than NumPy")
+
 _PAIRS = 256  # sequences compared at a time, so that their bits stay in the nearest cache
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
-def _popcount(typing: Any, bits: Any) -> Any:
+@intrinsic
+def _count_bits(typing, bits):
     return types.int64(types.uint64), lambda _, builder, __, args: builder.ctpop(args[0])
 
 
-_count_bits: Any = intrinsic(_popcount)
-
-
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True)
 def _longer(match, ends, ending, common):
     """Count the matches that are left, then keep those that go on for one more letter."""
-    ending += _count_bits(ends)
+    ending += _count_bits(ends)  # type: ignore[call-arg]
     match += match
-    return match, ends & match, ending, common + ending
+    return match, ends & match, ending, common + ending  # sum_d (D - d + 1) n_d
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True)
 def add_common(x, y, own, degree, delta, K, symmetric):
-    """Add delta times `kernel._common_words` to K; if symmetric, only above the diagonal.
-
-    sum_d (D - d + 1) n_d is the sum over d of n_1 + ... + n_d, without products.
-    """
+    """Add delta times `kernel._common_words` to K; if symmetric, only above the diagonal."""
     match, ends = np.empty(_PAIRS, np.uint64), np.empty(_PAIRS, np.uint64)
     ending, common = np.empty(_PAIRS, np.int64), np.empty(_PAIRS, np.int64)
     for i in range(x.shape[2]):

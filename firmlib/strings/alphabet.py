@@ -6,6 +6,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -14,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_integer, check_option
+from firmlib.tables.checks import check_integer, check_option, refuse
 
 __all__ = ["DNA", "PROTEIN", "RNA", "Alphabet", "decode", "encode", "index_word", "one_hot"]
 __all__ += ["read_fasta", "word_index"]
 
-_FOREIGN = 255  # the code of characters that are not symbols
 _CURES = {
     "-": "; remove gaps, or write N and pass unknown='average'",
     "*": "; remove the stop codon",
@@ -27,9 +27,9 @@ _CURES = {
     "T": "; for DNA pass alphabet=DNA, or replace T with U",
 }
 _PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.BZ2File, b"\xfd7zXZ": lzma.LZMAFile}
-_BLOCK = 2**20  # bytes of a file read at once
 
 
+@dataclass(unsafe_hash=True)
 class Alphabet:
     """Up to 32 letters, a wildcard and other ambiguous symbols; case does not matter.
 
@@ -38,49 +38,41 @@ class Alphabet:
     `symbols`; `members` (n_symbols, n_letters) says which letters it stands for; words of up to
     `max_letters` letters fit into an int64.
 
-    Examples
-    --------
     >>> from firmlib.strings import Alphabet, encode
-    >>> encode(["HPPH", "PPHH"], alphabet=Alphabet("HP", wildcard="X"))
-    array([[0, 1, 1, 0],
-           [1, 1, 0, 0]], dtype=uint8)
+    >>> encode(["HPPH"], alphabet=Alphabet("HP", wildcard="X"))
+    array([[0, 1, 1, 0]], dtype=uint8)
     """
 
-    def __init__(
-        self,
-        letters: str,
-        *,
-        wildcard: str = "?",
-        sets: Mapping[str, str] | None = None,
-        complement: str | None = None,
-    ) -> None:
-        check_integer("the number of letters", len(letters), 2, 32)
-        stands = {letter: letter for letter in letters} | {wildcard: letters, **(sets or {})}
-        stands = {symbol.upper(): members.upper() for symbol, members in stands.items()}
-        self.letters, self.wildcard = letters.upper(), wildcard.upper()
-        self.symbols = "".join(stands)
-        if len(self.symbols) != len(letters) + 1 + len(sets or {}) or not self.symbols.isascii():
-            raise ValueError(
-                f"letters={letters!r}, wildcard={wildcard!r} and sets={sets!r} must be different "
-                "ASCII characters; upper and lower case count as the same"
-            )
-        if not all(members and set(members) <= set(self.letters) for members in stands.values()):
+    letters: str
+    _: KW_ONLY
+    wildcard: str = "?"
+    sets: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    complement: str | None = field(default=None, repr=False)
+    _stands: tuple = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_integer("the number of letters", len(self.letters), 2, 32)
+        letters, sets = self.letters.upper(), self.sets or {}
+        self.letters, self.wildcard = letters, self.wildcard.upper()
+        stands = {letter: letter for letter in letters} | {self.wildcard: letters}
+        stands |= {symbol.upper(): members.upper() for symbol, members in sets.items()}
+        self._stands, self.symbols = tuple(stands.items()), "".join(stands)
+        if len(self.symbols) != len(letters) + 1 + len(sets) or not self.symbols.isascii():
+            raise ValueError(f"{self} and sets={sets!r} must be different ASCII characters")
+        if not all(members and set(members) <= set(letters) for members in stands.values()):
             raise ValueError(f"sets={sets!r} must give some of the letters {letters!r}")
-        self.members = np.array(
-            [[b in members for b in self.letters] for members in stands.values()]
-        )
-        self.complement = None
-        if complement is not None:
-            if sorted(complement.upper()) != sorted(self.letters):
-                raise ValueError(f"complement={complement!r} must hold the letters {letters!r}")
-            order = [self.letters.index(letter) for letter in complement.upper()]
+        self.members = np.array([[b in members for b in letters] for members in stands.values()])
+        if self.complement is not None:
+            other = self.complement = self.complement.upper()
+            if sorted(other) != sorted(letters):
+                raise ValueError(f"complement={other!r} must hold the letters {letters!r}")
+            order = [letters.index(letter) for letter in other]
             same = (self.members[:, None, order] == self.members).all(axis=2)
             if not same.any(axis=1).all():
                 raise ValueError(f"sets={sets!r} must have a symbol for each complement")
-            self.complement = same.argmax(axis=1).astype(np.uint8)
+            self._partner = same.argmax(axis=1).astype(np.uint8)
         self.max_letters = max(d for d in range(1, 63) if len(letters) ** d <= 2**62)
-        self._key = self.symbols, self.members.tobytes(), str(self.complement)
-        self._codes = np.full(256, _FOREIGN, dtype=np.uint8)
+        self._codes = np.full(256, 255, dtype=np.uint8)  # 255: no symbol
         for code, symbol in enumerate(self.symbols):
             self._codes[[ord(symbol), ord(symbol.lower())]] = code
 
@@ -88,19 +80,10 @@ class Alphabet:
         """`codes` (n, L) of the other strand, read in its own direction."""
         if self.complement is None:
             raise ValueError(f"{self} has no complement; expected DNA, RNA or an alphabet with one")
-        return self.complement[codes[:, ::-1]]
+        return self._partner[codes[:, ::-1]]
 
     def __len__(self) -> int:
         return len(self.letters)
-
-    def __repr__(self) -> str:
-        return f"Alphabet({self.letters!r}, wildcard={self.wildcard!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Alphabet) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
 
 _IUPAC = {
@@ -126,8 +109,6 @@ def encode(
     Ambiguous symbols of the `alphabet`, such as N, are refused unless `unknown` is "average": in a
     kernel they match nothing, and expected scores are averages over the letters they stand for.
 
-    Examples
-    --------
     >>> from firmlib.strings import encode
     >>> encode(["GATTACA", "acgnacg"], unknown="average")
     array([[2, 0, 3, 3, 0, 1, 0],
@@ -135,21 +116,15 @@ def encode(
     """
     check_option("unknown", unknown, ("error", "average"))
     if isinstance(seqs, str | bytes):
-        shown = f"{seqs[:20]!r}{'…' * (len(seqs) > 20)}"
-        raise ValueError(f"{name}={shown} is a single sequence; expected a list of them")
-    words: Any = seqs
-    if not (isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)):
-        array, a = np.asarray(seqs), len(alphabet)
-        if array.dtype.kind in "biufc" or not array.size:
-            hot = array.ndim > 1 and array.shape[-1] == a and (array.ndim > 2 or len(array) >= a)
-            if hot and (np.sort(array, axis=-1) == np.eye(a)[-1]).all():
-                found = f"{name} of shape {array.shape} is one-hot"
-                raise ValueError(f"{found}; expected codes: pass {name}.argmax(axis=-1)")
-            return _check_codes(name, array, alphabet, unknown)
-        if array.ndim != 1:
-            found = f"{type(seqs).__name__} of shape {array.shape}"
-            raise ValueError(f"{name} must be a list of sequences, got {found}")
-        words = array.tolist()
+        raise ValueError(f"{name}={seqs!r:.30} is a single sequence; expected a list of them")
+    text = isinstance(seqs, list | tuple) and any(isinstance(s, str | bytes) for s in seqs)
+    array, a = np.asarray(seqs, dtype=object if text else None), len(alphabet)
+    if array.dtype.kind in "biufc" or not array.size:
+        hot = array.ndim > 1 and array.shape[-1] == a and (array.ndim > 2 or len(array) >= a)
+        if hot and (np.sort(array, axis=-1) == np.eye(a)[-1]).all():
+            raise ValueError(f"{name} of shape {array.shape} is one-hot; pass {name}.argmax(-1)")
+        return _check_codes(name, array, alphabet, unknown)
+    words = np.atleast_1d(array).tolist()
     words = [word.decode("latin-1") if isinstance(word, bytes) else word for word in words]
     for i, word in enumerate(words):
         if not isinstance(word, str):
@@ -171,32 +146,27 @@ def _check_codes(
     if codes.size == 0:
         raise ValueError(f"{name} is empty, got shape {codes.shape}; expected sequences")
     last = len(alphabet if unknown == "error" else alphabet.symbols) - 1
-    if codes.dtype.kind not in "iu":
-        raise ValueError(f"{name} holds {codes.dtype}; expected strings or integer codes 0..{last}")
-    if codes.ndim != 2:
-        raise ValueError(f"{name} must have 2 axes if it holds codes, got shape {codes.shape}")
+    if codes.dtype.kind not in "iu" or codes.ndim != 2:
+        found = f"{name} holds {codes.dtype} of shape {codes.shape}"
+        raise ValueError(f"{found}; expected strings or integer codes 0..{last} on 2 axes")
     if codes.min() < 0 or codes.max() > last:
-        i, position = np.argwhere((codes < 0) | (codes > last))[0].tolist()
-        found: Any = int(codes[i, position])
+        i, j = np.argwhere((codes < 0) | (codes > last))[0]
+        found: Any = int(codes[i, j])
         expected, cure = f"codes 0..{last}", ""
         if last < found < len(alphabet.symbols):
             cure = "; to keep ambiguous letters and average over them, pass unknown='average'"
         if words is not None:
-            found = words[i][position : position + 1]
+            found = words[i][j]
             expected = f"{', '.join(alphabet.letters[:-1])} or {alphabet.letters[-1]}"
             if found in "-*" or alphabet in (DNA, RNA):
                 cure = cure or _CURES.get(found.upper(), "")
-        raise ValueError(
-            f"{name}[{i}] has {found!r} at position {position}; expected {expected}{cure}"
-        )
+        raise ValueError(f"{name}[{i}] has {found!r} at position {j}; expected {expected}{cure}")
     return np.ascontiguousarray(codes, dtype=np.uint8)
 
 
 def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error") -> list[str]:
     """Turn codes (n, L) back into strings; `alphabet` and `unknown` as in `encode`.
 
-    Examples
-    --------
     >>> from firmlib.strings import decode
     >>> decode([[2, 0, 3, 3, 0, 1, 0]])
     ['GATTACA']
@@ -211,12 +181,9 @@ def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.nda
 
     PyTorch convolutions expect letters before positions, ``one_hot(X).transpose(0, 2, 1)``.
 
-    Examples
-    --------
     >>> from firmlib.strings import one_hot
-    >>> one_hot(["GA"])
-    array([[[0., 0., 1., 0.],
-            [1., 0., 0., 0.]]], dtype=float32)
+    >>> one_hot(["G"])
+    array([[[0., 0., 1., 0.]]], dtype=float32)
     """
     rows = alphabet.members / alphabet.members.sum(axis=1, keepdims=True)
     return rows.astype(np.float32)[encode(X, alphabet=alphabet, unknown="average", name="X")]
@@ -227,8 +194,6 @@ def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) ->
 
     These are the columns of `poim`. A word has at most 31 letters, or 14 for proteins.
 
-    Examples
-    --------
     >>> from firmlib.strings import word_index
     >>> word_index(["AA", "AC", "TT"])
     array([ 0,  1, 15])
@@ -241,8 +206,6 @@ def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) ->
 def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[str]:
     """Words of k letters of the `alphabet` that have these numbers: the inverse of `word_index`.
 
-    Examples
-    --------
     >>> from firmlib.strings import index_word
     >>> index_word([0, 1, 15], 2)
     ['AA', 'AC', 'TT']
@@ -251,9 +214,7 @@ def index_word(index: ArrayLike, k: int, *, alphabet: Alphabet = DNA) -> list[st
     last = len(alphabet) ** k - 1
     if index.dtype.kind not in "iu" or index.ndim != 1 or not index.size:
         raise ValueError(f"index must be a list of integers, got {index!r:.60}")
-    if index.min() < 0 or index.max() > last:
-        found = f"{index.min()} to {index.max()}"
-        raise ValueError(f"index must be from 0 to {last} for words of length {k}, got {found}")
+    refuse(f"index must be from 0 to {last}", (index < 0) | (index > last), index, "others")
     return decode(letters(index, k, len(alphabet)), alphabet=alphabet)
 
 
@@ -278,11 +239,8 @@ def letters(index: np.ndarray, d: int, size: int = 4) -> np.ndarray:
 def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[str], list[str]]:
     """Read the names and sequences of a FASTA file, plain, gzip, bzip2 or xz.
 
-    Lines that begin with ";" are comments. A text of more than `max_bytes` after decompression is
-    refused before it is read whole.
+    Lines that begin with ";" are comments. Files of more text than `max_bytes` are refused.
 
-    Examples
-    --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from firmlib.strings import read_fasta
@@ -291,13 +249,12 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     ...     read_fasta(Path(folder, "two.fa"))
     (['one', 'two'], ['GATTACA', 'ACGTACG'])
     """
-    max_bytes, content = check_integer("max_bytes", max_bytes, 1), bytearray()
+    check_integer("max_bytes", max_bytes, 1)
     with Path(path).open("rb") as file:
         kinds = [kind for magic, kind in _PACKED.items() if file.peek(8).startswith(magic)]
         stream: Any = kinds[0](file) if kinds else file
         try:
-            while len(content) <= max_bytes and (block := stream.read(_BLOCK)):
-                content += block
+            content = stream.read(max_bytes + 1)
             if len(content) > max_bytes:
                 raise ValueError(f"{path} holds more than max_bytes={max_bytes} bytes of text")
             text = content.decode("utf-8-sig")
@@ -306,7 +263,7 @@ def read_fasta(path: str | PathLike, *, max_bytes: int = 2**30) -> tuple[list[st
     lines = [line.strip(" \t") for line in re.split("\r\n|\r|\n", text)]
     lines = [line for line in lines if line and not line.startswith(";")]
     starts = [i for i, line in enumerate(lines) if line.startswith(">")]
-    if not lines or starts[:1] != [0]:
+    if starts[:1] != [0]:
         found = f"begins with {lines[0]!r:.30}" if lines else "is empty"
         raise ValueError(f"{path} {found}; expected FASTA records, each after a header '>name'")
     names = [lines[i][1:].strip(" \t") for i in starts]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -36,46 +35,36 @@ def wds_kernel(
 ) -> np.ndarray:
     """Weighted degree kernel with shifts (n, m): how many words two sequences share, and where.
 
-    With x[i:i+d] the word of length d at position i,
+    With x[i:i+d] the word of length d at position i, D = `degree` and S = `shift`,
 
         k(x, y) = sum_{d=1..D} beta_d sum_{|s|<=S} delta_|s| sum_i I(x[i+s:i+s+d] = y[i:i+d]),
 
-    beta_d = 2 (D - d + 1) / (D (D + 1)), delta_0 = 1, delta_s = 1 / (2 (s + 1)) as published
-    ("rase": Rätsch, Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s) ("shogun").
+    beta_d = 2 (D - d + 1) / (D (D + 1)), delta_0 = 1; `shift_weights` makes delta_s 1 / (2 (s + 1))
+    as published ("rase": Rätsch, Sonnenburg, Schölkopf, Bioinformatics 21, 2005) or 1 / (2 s)
+    ("shogun").
 
-    Parameters
-    ----------
-    X, Y : n and m sequences of one length, as strings or codes; without Y it is X
-    degree, shift : ints, the length D of the longest words, up to 31 (14 for proteins), and S
-    shift_weights : {"rase", "shogun"}, default "rase"
-    normalize : bool, default True, divide by sqrt(k(x, x) k(y, y))
-    reverse_complement : bool, default False
-        Take (k(x, y) + k(x, y')) / 2, y' the reverse complement of y: the strand does not matter.
-    alphabet, unknown : as in `encode`
+    `X` and `Y` (by default `X`) are n and m sequences of one length; `alphabet` and `unknown` are
+    as in `encode`. D is at most 31 (14 for proteins). `normalize` divides by
+    sqrt(k(x, x) k(y, y)). With `reverse_complement` the strand does not matter: k(x, y) becomes
+    (k(x, y) + k(x, y')) / 2, where y' is the reverse complement of y.
 
-    Examples
-    --------
     >>> from firmlib.strings import wds_kernel
     >>> wds_kernel(["GATTACA"], ["GATTACA", "CATTACA", "TGATTAC"], degree=3, shift=1).round(3)
     array([[1.   , 0.848, 0.297]])
     """
-    options = {"shift_weights": shift_weights, "normalize": normalize, "alphabet": alphabet}
-    options |= {"reverse_complement": reverse_complement, "unknown": unknown}
-    X, kernel = check_kernel(X, degree=degree, shift=shift, **options)
+    X = encode(X, alphabet=alphabet, unknown=unknown, name="X")
+    options = degree, shift, shift_weights, normalize, reverse_complement
+    kernel = Kernel(X.shape[1], *options, alphabet)
     if Y is not None:
         Y = encode(Y, alphabet=alphabet, unknown=unknown, name="Y")
         if X.shape[1] != Y.shape[1]:
-            raise ValueError(
-                f"Y has sequences of length {Y.shape[1]}, expected the length of X, {X.shape[1]}"
-            )
+            raise ValueError(f"Y has sequences of length {Y.shape[1]}, expected {X.shape[1]}")
     return kernel.matrix(X, Y)
 
 
 def wds_diagonal(X: ArrayLike, **kernel: Any) -> np.ndarray:
     """Return k(x, x) of every sequence, not normalized; `kernel` as in `wds_kernel`.
 
-    Examples
-    --------
     >>> from firmlib.strings import wds_diagonal
     >>> wds_diagonal(["GATTACA", "AAAAAAA"], degree=2, shift=1)
     array([7. , 9.5])
@@ -94,10 +83,7 @@ def check_kernel(
 
 @dataclass
 class Kernel:
-    """A kernel on checked codes of `length` letters; the other fields are those of `wds_kernel`.
-
-    `beta` is beta_1, ..., beta_D, which sum to 1; `delta` is 1, delta_1, ..., delta_S.
-    """
+    """A kernel on checked codes of `length` letters; the other fields are those of `wds_kernel`."""
 
     length: int
     degree: int
@@ -159,18 +145,14 @@ class Kernel:
         return np.where(k > 0, k, 1)
 
     def _shifted(self, X: np.ndarray, Y: np.ndarray) -> Iterator[tuple]:
-        """For each strand and shift its factor, bits of x[s:] over y[:-s], of x[:-s] over y[s:].
-
-        Also which bits each word of 64 counts. The bits of x are flipped, so that x ^ y is 1 where
-        they agree and 0 past their ends. Unknown letters have other codes in x than in y.
-        """
+        """A factor, bits of x, of y, and those each word counts, for all strands and shifts."""
         size, length, strands = len(self.alphabet), X.shape[1], self.strands(Y)
         for B in strands:
             A, last = X, size - 1
-            if max(A.max(), B.max()) > last:
+            if max(A.max(), B.max()) > last:  # unknown letters never agree
                 A, B, last = np.minimum(A, size), np.where(last < B, size + 1, B), size + 1
             n_planes = last.bit_length()
-            A = 2**n_planes - 1 - A
+            A = 2**n_planes - 1 - A  # so that x ^ y is 1 where they agree and 0 past their ends
             for s, delta in enumerate(self.delta):
                 parts = [(A[:, s:], B[:, : length - s])]
                 parts += [(A[:, : length - s], B[:, s:])] if s else []
@@ -192,23 +174,19 @@ def mix_positions(table: np.ndarray, factors: np.ndarray, out: np.ndarray) -> np
     return out
 
 
-@cache
 def _loop() -> Any:
     """The loop compiled by numba, or None where it is not installed or cannot be used."""
     try:
         from firmlib.strings import _compiled
     except (ImportError, OSError, RuntimeError):
         return None
-    return _compiled if _compiled.ENABLED else None
+    return _compiled
 
 
 def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:
-    """Bits of n sequences, from low to high, in 64-bit words, shape (n_planes, words, n).
-
-    Each begins with the last degree - 1 letters of the one before: no match looks across.
-    """
+    """Bits of n sequences, from low to high, in 64-bit words, shape (n_planes, words, n)."""
     n, length = codes.shape
-    step = 65 - degree
+    step = 65 - degree  # each word begins with the last degree - 1 letters of the one before
     n_words = 1 + max(0, -(-(length - 64) // step))
     bits = np.zeros((n_planes, n, step * (n_words - 1) + 64), dtype=np.uint8)
     for plane, row in enumerate(bits):
@@ -219,10 +197,7 @@ def _planes(codes: np.ndarray, degree: int, n_planes: int) -> np.ndarray:
 
 
 def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) -> np.ndarray:
-    """sum_d (D - d + 1) (number of positions where a match of d letters ends), in integers.
-
-    It ends where one of d - 1 letters ends and the letter d - 1 places before matches too.
-    """
+    """sum_d (D - d + 1) (number of positions where a match of d letters ends), in integers."""
     match = np.bitwise_and.reduce(x ^ y)
     ends = match & own.reshape(-1, *[1] * (match.ndim - 1))
     most = int(np.bitwise_count(own).sum())
@@ -233,5 +208,5 @@ def _common_words(x: np.ndarray, y: np.ndarray, own: np.ndarray, degree: int) ->
             break
         total += np.multiply(ending, factor, dtype=total.dtype)
         match += match
-        ends &= match
+        ends &= match  # the letter d - 1 places before the end matches, too
     return total

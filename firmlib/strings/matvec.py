@@ -21,9 +21,6 @@ class WDSOperator:
     With g_d(u, p) the sum of v over the sequences that have the word u of d letters at p,
 
         (K v)_i = sum_d beta_d sum_p sum_{|s|<=S} delta_|s| g_d(x_i[p:p+d], p - s).
-
-    Short words have tables of all: sums go from words to their prefixes, mixtures from prefixes to
-    words. Long words are numbered only if they occur in X.
     """
 
     def __init__(self, X: np.ndarray, kernel: Kernel) -> None:
@@ -39,29 +36,21 @@ class WDSOperator:
         every = [letters(np.arange(base**d), d, base) for d in range(1, short + 1)]
         self._tables = [np.zeros((2, length, base**d)) for d in range(1, short + 1)]
         self._unknown = [np.flatnonzero((word == size).any(axis=1)) for word in every]
-        self._long = []
+        self._long = []  # numbered only if they occur in X
         for d in range(short + 1, degree + 1):
             code = windows(X, d, size)
             place, row = np.nonzero(code.T >= 0)
-            words = common_words(row, place, code[row, place], n, self._delta[d - 1])
-            self._long.append(words)
+            self._long.append(common_words(row, place, code[row, place], n, self._delta[d - 1]))
 
     def __matmul__(self, v: ArrayLike) -> np.ndarray:
         """K v; not from several threads, because the sums of words are kept in place."""
         v = check_array("v", v, 1, (self.shape[1],)) * self.scale
         strands = self._words.shape[1] // len(v)
         v = np.tile(v / strands, strands)
-        score = self._short_words(v)
-        for F, mix in self._long:
-            score += F @ mix(F.T @ v)
-        return score[: self.shape[0]] * self.scale
-
-    def _short_words(self, v: np.ndarray) -> np.ndarray:
-        """Sums of the longest, down to prefixes; mixed for each length, and added up again."""
         longer, base = self._tables[-1][0], self._base
         for row, word in zip(longer, self._words, strict=True):
             row[:] = np.bincount(word, v, len(row))
-        for g, _ in self._tables[-2::-1]:
+        for g, _ in self._tables[-2::-1]:  # sums go from words to their prefixes, mixtures back
             longer = np.matmul(longer.reshape(*g.shape, base), np.ones(base), out=g)
         total = np.zeros((len(self._words), 1))
         for d, ((g, mixed), unknown) in enumerate(zip(self._tables, self._unknown, strict=True)):
@@ -74,17 +63,16 @@ class WDSOperator:
         score = np.zeros(len(v))
         for row, word in zip(total, self._words, strict=True):
             score += np.take(row, word, mode="clip")
-        return score
+        for F, mix in self._long:
+            score += F @ mix(F.T @ v)
+        return score[: self.shape[0]] * self.scale
 
 
 def common_words(
     row: np.ndarray, place: np.ndarray, word: np.ndarray, n: int, delta: np.ndarray
 ) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
-    """F[i, (u, p)] = 1 if sequence i of n has the word u at p; how to mix sums of u over shifts.
-
-    `row`, `place` and `word` give i, p and u, in the order of p.
-    """
-    order = np.argsort(word, kind="stable")
+    """F[i, (u, p)] = 1 if sequence i of n has the word u at p; how to mix sums of u over shifts."""
+    order = np.argsort(word, kind="stable")  # place, too, is in order
     row, place, word = row[order], place[order], word[order]
     new = (np.diff(word, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 0)
     number, word, place = np.cumsum(new) - 1, word[new], place[new]
@@ -109,10 +97,7 @@ def solve(
     centred: bool = False,
     **tolerance: float,
 ) -> np.ndarray:
-    """Solve (K + ridge) a = target on some rows, a = 0 elsewhere, by conjugate gradients.
-
-    If `centred`, among the vectors of mean 0, up to a constant.
-    """
+    """Solve (K + ridge) a = target on some rows, a = 0 elsewhere; centred: up to a constant."""
     a = np.zeros(len(target))
 
     def project(z: np.ndarray) -> np.ndarray:

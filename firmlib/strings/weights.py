@@ -31,8 +31,6 @@ class PositionalWeights:
     Of longer ones, those of d letters in sequence i of `sequences` (n, L) have the weight
     values[i, d - 1], and smear[s] times as much s positions before and after.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights
     >>> w = PositionalWeights.from_dict({("GAT", 0): 1.0, ("TA", 3): 0.5}, length=7)
     >>> w.score(["GATTACA", "GATCACA"])
@@ -106,8 +104,6 @@ class PositionalWeights:
     ) -> Self:
         """Take single `weights`, ``{(word, position): weight}``, for sequences of one `length`."""
         length = check_integer("length", length, 1)
-        if not weights:
-            raise ValueError("weights is empty; expected {(word, position): weight}")
         entries = check_array("weights", list(weights.values()), 1)
         sequences = np.full((len(weights), length), len(alphabet), dtype=np.uint8)
         sizes = []
@@ -127,18 +123,18 @@ class PositionalWeights:
         cls, tables: Mapping[int, Any], *, intercept: float = 0.0, alphabet: Alphabet = DNA
     ) -> Self:
         """Take dense `tables`, ``{k: array of shape (L - k + 1, a**k)}``, as `dense` gives them."""
-        a, most = len(alphabet), _longest_table(alphabet)
+        a = len(alphabet)
         if not tables:
             raise ValueError(f"tables is empty; expected {{k: array of shape (L - k + 1, {a}**k)}}")
-        length = min(len(w) + check_integer("k", k, 1, most) - 1 for k, w in tables.items())
+        length = min(len(w) + check_integer("k", k, 1) - 1 for k, w in tables.items())
         checked = {
             k: check_array(f"tables[{k}]", w, 2, (length - k + 1, a**k)) for k, w in tables.items()
         }
         return cls(length, checked, intercept=intercept, alphabet=alphabet)
 
     def dense(self, k: int) -> np.ndarray:
-        """w_{y,i} for all words of length `k`, shape (L - k + 1, a**k), up to 4**12 words."""
-        k = check_integer("k", k, 1, min(_longest_table(self.alphabet), self.length))
+        """w_{y,i} for all words of length `k`, shape (L - k + 1, a**k)."""
+        k = check_integer("k", k, 1, self.length)
         check_memory("the table of weights", (self.length - k + 1, len(self.alphabet) ** k))
         return np.array(self.columns(k))
 
@@ -188,10 +184,8 @@ class PositionalWeights:
 
     def matches(self, X: np.ndarray) -> np.ndarray:
         """Sum of the weights of the words in each row of `X`; unknown letters match nothing."""
-        s = [self._matches(X[i : i + _BATCH]) for i in range(0, len(X), _BATCH)]
-        return np.concatenate(s) if s else np.zeros(0)
-
-    def _matches(self, X: np.ndarray) -> np.ndarray:
+        if len(X) > _BATCH:
+            return np.concatenate([self.matches(half) for half in np.array_split(X, 2)])
         s, n, size = np.zeros(len(X)), len(self.sequences), len(self.alphabet)
         for d, table in self.tables.items():
             code = windows(X, d, size)
@@ -205,9 +199,8 @@ class PositionalWeights:
         for d in range(self.split + 1, self.degree + 1):
             letter = Z[row, place + d - 1]
             words, number = np.unique(word * size + letter, return_inverse=True)
-            own, others = (np.bincount(number[which], minlength=len(words))
-                           for which in (row < n, row >= n))  # fmt: skip
-            keep = (letter < size) & ((own > 0) & (others > 0))[number]  # so that there are few
+            share = (np.bincount(number, row < n) / np.bincount(number))[number]
+            keep = (letter < size) & (share > 0) & (share < 1)  # words of both, which are few
             row, place, word = row[keep], place[keep], words[number[keep]]
             F, mix = common_words(row, place, word, len(Z), self.smear)
             s += F[n:] @ mix(F[:n].T @ self.values[:, d - 1])
@@ -222,8 +215,3 @@ def check_background(weights: PositionalWeights, background: Background | None) 
         if own != other:
             raise ValueError(f"background has {what} {other}, but the weights' is {own}")
     return background
-
-
-def _longest_table(alphabet: Alphabet) -> int:
-    """Letters in the words of a table of at most 4**12 columns."""
-    return max(d for d in range(1, 25) if len(alphabet) ** d <= 4**12)
