@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,19 +35,11 @@ def as_score(
 ) -> np.ndarray:
     """Evaluate a score on every row of `X`.
 
-    Parameters
-    ----------
-    score : fitted estimator, callable X -> (n,), torch module or array of scores (n,)
-    X : array or data frame with n rows
-    response_method : str, default "auto"
-        "decision_function", "predict_proba", "predict" or "score_samples"; by default the first of
-        these that the estimator has.
-    target : label, column or (column, label), default None
-        A class (by default the second of two), a cluster, an output, or an output and its class.
-        Labels become the indicator of this label.
+    `score` is a fitted estimator, a callable X -> (n,), a torch module, or an array of scores or
+    labels. `response_method` is "decision_function", "predict_proba", "predict" or "score_samples";
+    by default the first of these that the estimator has. `target` is a class (by default the second
+    of two), a cluster, an output or (output, class); or a label, which becomes its indicator.
 
-    Examples
-    --------
     >>> as_score(["ham", "spam"], np.zeros((2, 1)), target="spam")
     array([0., 1.])
     """
@@ -60,8 +51,8 @@ def class_scores(
 ) -> dict[Any, np.ndarray]:
     """Evaluate the score of every class, cluster, output or label, in one pass of predictions.
 
-    `estimator` is a fitted estimator, a callable X -> (n, k), an array (n, k) or labels (n,), and
-    `response_method` is as for `as_score`.
+    `estimator` is a fitted estimator, a callable X -> (n, k), an array (n, k) or labels (n,); all
+    else is as for `as_score`, such as `response_method`.
 
     >>> class_scores(["low", "top", "mid"], np.zeros((3, 1)))["top"]
     array([0., 1., 0.])
@@ -115,29 +106,26 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
     methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
     if hasattr(score, "__len__") and not isinstance(score, str) and not is_model(score):
         table.check_rows("score", score)
-        method, answer = "values", score
-    elif isinstance(score, type) or not (methods or callable(score)):
+        return "values", as_numpy(score)
+    if isinstance(score, type) or not (methods or callable(score)):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={score!r} must be a fitted model, a function of X (such as "
             f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array with one score per row; it "
             "comes first: firm(model, X)"
         )
-    elif methods:
+    if methods:
         method = methods[0] if response_method == "auto" else response_method
         if method not in methods:
             kind = type(score).__name__
             raise ValueError(f"response_method={method!r}: {kind} has no such method")
         if method == "decision_function":
             _check_one_per_class(score)
-        answer = getattr(score, method)(table.data)
-    else:
-        function: Any = score
-        torch: Any = sys.modules.get("torch")
-        if torch is not None and isinstance(score, torch.nn.Module):
-            function = partial(_of_module, score, torch)
-        method, answer = "callable", function(table.data)
-    return method, as_numpy(answer)
+        return method, as_numpy(getattr(score, method)(table.data))
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(score, torch.nn.Module):
+        return "callable", as_numpy(_of_module(score, torch, table.data))
+    return "callable", as_numpy(score(table.data))
 
 
 def _check_one_per_class(estimator: Any) -> None:
@@ -147,8 +135,7 @@ def _check_one_per_class(estimator: Any) -> None:
     if pairs and len(getattr(estimator, "classes_", ())) > 2:
         raise ValueError(
             f"score={type(estimator).__name__} gives one decision value per pair of classes; "
-            "expected one per class (decision_function_shape='ovr', or "
-            "response_method='predict_proba')"
+            "expected one per class, as with decision_function_shape='ovr'"
         )
 
 

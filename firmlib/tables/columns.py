@@ -15,14 +15,10 @@ _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
 
 
 class Column(NamedTuple):
-    """One value per row, nan if it is missing.
-
-    `kind` is "number", "date", "duration", "ordered" or "nominal". For the last two, value k stands
-    for ``labels[k]``. Integers that floats would merge are "ordered".
-    """
+    """One value per row, nan if missing; value k of an "ordered" or "nominal" is ``labels[k]``."""
 
     values: np.ndarray
-    kind: str = "number"
+    kind: str = "number"  # or date, duration, ordered (as integers that floats merge), nominal
     labels: np.ndarray | None = None
 
     @property
@@ -53,8 +49,7 @@ class Column(NamedTuple):
             return check_number(name, value)
         found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
         if not found and self.labels.dtype.kind in "iu":  # between two levels
-            check_number(name, value)
-            return float(np.searchsorted(self.labels, value)) - 0.5
+            return float(np.searchsorted(self.labels, check_number(name, value))) - 0.5
         return float(found[0]) if found else np.nan
 
     def nominal(self) -> Self:
@@ -72,9 +67,8 @@ class Column(NamedTuple):
         if np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
-            raise ValueError(
-                f"{name} holds {before.kind} values in one chunk and {self.kind} values in another"
-            )
+            kinds = f"{before.kind} values in one chunk and {self.kind} values in another"
+            raise ValueError(f"{name} holds {kinds}")
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
         labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
@@ -105,8 +99,7 @@ def read(name: str, values: Any, n: int) -> Column:
     >>> read("size", ["S", None, "L"], 3).values
     array([ 1., nan,  0.])
     """
-    if hasattr(values, "detach"):
-        values = as_numpy(values)
+    values = as_numpy(values)
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):
         check_shape(name, values.shape, (n,))
@@ -130,8 +123,7 @@ def read(name: str, values: Any, n: int) -> Column:
         placed[known] = column.values
         column = column._replace(values=placed)
     infinite = np.isinf(column.values)
-    if infinite.any():
-        refuse(f"{name} must be finite or missing", infinite, column.values, "infinite values")
+    refuse(f"{name} must be finite or missing", infinite, column.values, "infinite values")
     return column
 
 
@@ -186,7 +178,7 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
             return Column(codes.astype(float), "nominal", np.asarray(labels))
         case "integer":
             try:
-                return _of_array(name, values.astype(np.int64))
+                return _integers(values.astype(np.int64))
             except OverflowError:  # beyond 64 bits they stay objects
                 return _integers(values)
         case "boolean":
@@ -202,8 +194,6 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
         case _:
             first = values[0]
             other = next((v for v in values if type(v) is not type(first)), first)
-            raise ValueError(
-                f"{name} holds values such as {first!r} ({type(first).__name__}) and {other!r} "
-                f"({type(other).__name__}); expected numbers, words, dates or truth values, all "
-                "of one kind"
-            )
+            both = " and ".join(f"{v!r} ({type(v).__name__})" for v in (first, other))
+            expected = "expected numbers, words, dates or truth values, all of one kind"
+            raise ValueError(f"{name} holds values such as {both}; {expected}")

@@ -92,11 +92,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
 
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
-    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`.
-
-    Each partition is computed once and summed where its rows are; streams are copied because Dask
-    runs a lost task again.
-    """
+    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
     from dask.base import compute, persist
     from dask.delayed import delayed
     from dask.diagnostics.progress import ProgressBar
@@ -124,7 +120,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
 
 
 def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: int) -> Any:
-    one = copy.deepcopy(stream)
+    one = copy.deepcopy(stream)  # because Dask runs a lost task again
     one._start = number << 32  # rows of several partitions have different positions, and so folds
     return one.partial_fit(table, score, **columns)
 
@@ -142,10 +138,8 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
         data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
         groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
     except (OSError, ValueError) as error:  # of pyarrow
-        raise ValueError(
-            f"X={X!r} must be a Parquet file, or a folder or a pattern of them; read other files "
-            f"first, for instance with pandas.read_csv ({error})"
-        ) from error
+        wanted = "a Parquet file, a folder or a pattern of them; read others with pandas.read_csv"
+        raise ValueError(f"X={X!r} must be {wanted} ({error})") from error
     for group in groups:
         rows = sum(part.num_rows for part in group.row_groups or [])
         check_memory(f"a row group of {group.path}", (rows, len(data.schema)))

@@ -15,9 +15,7 @@ from firmlib.tables.columns import Column, as_array, read
 
 
 class Table:
-    """A table whose columns are read as numbers when they are asked for.
-
-    The data stay as they are, for the model. A chunk (`at_least` is 0) may lack rows and levels.
+    """A table, whose columns are read when they are asked for; a chunk needs no rows or levels.
 
     >>> Table([[1, 2], [3, 4], [5, np.nan]]).column("x1").values
     array([ 2.,  4., nan])
@@ -46,9 +44,8 @@ class Table:
     @cached_property
     def names(self) -> list[str]:
         """The names of its columns; x0, x1, ... if it has none."""
-        if not hasattr(self.data, "columns"):
-            return [f"x{j}" for j in range(self.width)]
-        return list(map(str, self.readable.columns))
+        named = hasattr(self.data, "columns")
+        return [*map(str, self.readable.columns)] if named else [f"x{j}" for j in range(self.width)]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -59,16 +56,14 @@ class Table:
         if isinstance(j, str) and j in self._positions:
             return self._positions[j]
         if not is_integer(j) or not -self.width <= j < self.width:
-            raise ValueError(
-                f"{what} {j!r} is not a column of {self.name}, whose {self.width} columns are "
-                f"{short(self.names, 8)}"
-            )
+            known = f"whose {self.width} columns are {short(self.names, 8)}"
+            raise ValueError(f"{what} {j!r} is not a column of {self.name}, {known}")
         place = int(j) % self.width
         labelled = self._positions.get(str(j), place)
         if labelled != place:
             raise ValueError(
-                f"{what} {j} may be the column at position {j} of {self.name} or the column with "
-                f"the label {j}, at position {labelled}; pass {str(j)!r} for the label"
+                f"{what} {j} may be the column at position {j} of {self.name} or the one labelled "
+                f"{j}, at position {labelled}; pass {str(j)!r} for the label"
             )
         return place
 
@@ -145,8 +140,7 @@ class Table:
         if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
-                f"{short(own.tolist())}; use .loc[{self.name}.index] to match rows by label, or "
-                ".to_numpy() if the rows are in the same order already"
+                f"{short(own.tolist())}; match rows by .loc[{self.name}.index], or use .to_numpy()"
             )
 
 
