@@ -49,7 +49,8 @@ class Column(NamedTuple):
             return check_number(name, value)
         found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
         if not found and self.labels.dtype.kind in "iu":  # between two levels
-            return float(np.searchsorted(self.labels, check_number(name, value))) - 0.5
+            check_number(name, value)
+            return float(np.searchsorted(self.labels, value)) - 0.5
         return float(found[0]) if found else np.nan
 
     def nominal(self) -> Self:
