@@ -195,14 +195,7 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
 
 @dataclass
 class ConditionalScoreDisplay:
-    """The curve q_f with its error, the importance Q_f as a band, and where the rows are.
-
-    >>> import firmlib
-    >>> die = np.arange(1, 7).reshape(-1, 1)
-    >>> square = firmlib.conditional_expected_score(lambda X: X[:, 0] ** 2, die, 0)
-    >>> firmlib.ConditionalScoreDisplay(square, "pips").plot().ax_.get_xlabel()
-    'pips'
-    """
+    """The curve q_f with its error, the importance Q_f as a band, and where the rows are."""
 
     curve: ConditionalScore
     name: str = "feature value $t$"

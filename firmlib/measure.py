@@ -129,9 +129,8 @@ def firm(
     bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2, sample.n)
     how = How(bins, missing, method == "slope")
     known = () if given is None else check_given(given, table)
-    estimate, sources, names, unexplained = _estimate(
-        features, table, sample, known, how, feature_names
-    )
+    found = _estimate(features, table, sample, known, how, feature_names)
+    estimate, sources, names, unexplained = found
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
@@ -215,12 +214,7 @@ def conditional_expected_score(
 
 
 class FirmByClass(UserDict[Any, FirmResult]):
-    """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it.
-
-    >>> import firmlib
-    >>> firmlib.firm_by_class([[0, 2], [1, 2]], [[0], [1]], rows="population")[0].importances
-    array([0.5])
-    """
+    """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:
         raise KeyError(f"class={target!r} is unknown; expected one of {short(list(self), 8)}")
@@ -260,7 +254,6 @@ def firm_by_class(
     (output, class). `features`, `response_method` and other options but `target` are as for `firm`.
 
     >>> import firmlib
-    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
                0    1
@@ -273,5 +266,5 @@ def firm_by_class(
     if is_source(X):
         raise ValueError("X comes in chunks; pass a table in memory, or call firm for each target")
     table = Table.of(X)
-    found = respond_all(estimator, table, response_method=response_method)
+    found = respond_all(estimator, table, response_method)
     return FirmByClass({each.target: firm(each, table, features, **options) for each in found})

@@ -32,12 +32,6 @@ class ConditionalScore:
     missing values: nan, NaT or None. `q` is E[s(X) | f(X) = t] with its `standard_error` (0 for a
     population), `p` is Pr(f(X) = t), and `n` is the effective number of rows. `kind` is "number",
     "date", "duration", "ordered" or "nominal".
-
-    >>> import firmlib
-    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
-    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
-    >>> curve.t, curve.q, curve.n
-    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
     """
 
     t: np.ndarray
@@ -78,20 +72,8 @@ class FirmResult:
         Kinds: those of `ConditionalScore`, "group" or "pair".
     missing, curves : ndarray of shape (m,), dict of str to ConditionalScore
         Share of missing values, and q_f. Groups and pairs have neither.
-    n, rows, response, target, given, confidence_level
-        Rows with a positive weight, and what `firm` was asked for.
-    unexplained : Unexplained or None
-        Of ``Pairs("interaction")``, as `firmlib.unexplained` returns it.
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> firmlib.firm([3, 0, 0, 5], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
-    FirmResult: 2 features, 4 rows (population), score: values
-             importance  ci_low  ci_high  pvalue  direction
-    feature
-    x0              0.5     0.5      0.5                  1
-    x1              0.5     0.5      0.5                  1
+    n, rows, response, target, given, confidence_level, unexplained
+        Rows with a positive weight, what `firm` was asked for, and what Pairs("interaction") leave.
     """
 
     estimate: Estimate

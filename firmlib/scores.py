@@ -57,13 +57,11 @@ def class_scores(
     >>> class_scores(["low", "top", "mid"], np.zeros((3, 1)))["top"]
     array([0., 1., 0.])
     """
-    found = respond_all(estimator, Table.of(X), response_method=response_method)
+    found = respond_all(estimator, Table.of(X), response_method)
     return {response.target: response.values for response in found}
 
 
-def respond(
-    score: Score, table: Table, *, response_method: str = "auto", target: Any = None
-) -> Response:
+def respond(score: Score, table: Table, *, response_method: str, target: Any) -> Response:
     """Return the score of every row of a table, with its method and target."""
     if isinstance(score, Response):  # one of `respond_all`
         return score
@@ -73,12 +71,16 @@ def respond(
     if several or target is not None:
         found = _by_target(score, method, answer, getattr(score, "classes_", []))
     if target is None and found:
-        target = _usual_target(score, method, answer, list(found))
+        if len(found) != 2 or not hasattr(score, "classes_"):
+            raise ValueError(
+                f"target is needed, because {type(score).__name__} has several classes or outputs; "
+                f"expected one of {short([*found], 8)}, or firm_by_class for all of them"
+            )
+        numbers = method == "predict" and np.asarray(answer).dtype.kind in "biuf"
+        target = None if numbers else [*found][1]  # the second of two classes
     elif target is not None and target not in found:
-        raise ValueError(
-            f"target={target!r} is unknown; expected one of {short([*found], 8)}, the classes or "
-            f"outputs of score={type(score).__name__}"
-        )
+        known = f"{short([*found], 8)}, the targets of score={type(score).__name__}"
+        raise ValueError(f"target={target!r} is unknown; expected one of {known}")
     values = np.asanyarray(answer if target is None else found[target])  # which keeps a mask
     values = values[:, 0] if values.shape[1:] == (1,) else values
     if method not in RESPONSE_METHODS and values.dtype.kind in "OUST":
@@ -88,7 +90,7 @@ def respond(
     return Response(check_array("score", values, 1, (table.n,)), method, target)
 
 
-def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
+def respond_all(score: Score, table: Table, response_method: str) -> list[Response]:
     """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer, getattr(score, "classes_", []))
@@ -111,8 +113,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={score!r} must be a fitted model, a function of X (such as "
-            f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array with one score per row; it "
-            "comes first: firm(model, X)"
+            f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array (n,), as in firm(model, X)"
         )
     if methods:
         method = methods[0] if response_method == "auto" else response_method
@@ -150,10 +151,8 @@ def _of_module(module: Any, torch: Any, X: Any) -> Any:
         try:
             dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"score={kind} takes a tensor of numbers, but X holds other values ({error}); "
-                "expected a function, such as lambda X: model(encode(X))"
-            ) from error
+            wanted = "takes a tensor of numbers, so pass a function: lambda X: model(encode(X))"
+            raise ValueError(f"score={kind} {wanted} ({error})") from error
         X = torch.as_tensor(dense, dtype=dtype, device=device)
     with torch.no_grad():
         return module(X)
@@ -181,14 +180,3 @@ def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any
         return {label: values == label for label in targets}
     first = 1 - values if method == "predict_proba" else -values  # two classes: for the second
     return dict(zip(targets, (first, values), strict=True)) if targets else {}
-
-
-def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> Any:
-    """Return the second of two classes; None if the predictions are numbers."""
-    if len(targets) != 2 or not hasattr(estimator, "classes_"):
-        raise ValueError(
-            f"target is needed, because {type(estimator).__name__} has several classes or outputs; "
-            f"expected one of {short(targets, 8)}, or firm_by_class for all of them"
-        )
-    numbers = method == "predict" and np.asarray(answer).dtype.kind in "biuf"
-    return None if numbers else targets[1]

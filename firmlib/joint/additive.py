@@ -41,10 +41,7 @@ class Unexplained:
 
 
 def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
-    """Return hat functions (n, knots) around `most` knots, two in each row; lines go on outside.
-
-    Each of the 5 `most` most frequent levels of a nominal column is a knot.
-    """
+    """Return hat functions (n, knots) around `most` knots, two in each row; lines go on outside."""
     x = column.values
     known = ~np.isnan(x)
     knots, index = np.unique(x[known], return_inverse=True)

@@ -1,8 +1,7 @@
 """Cross-fitting: what columns predict of the scores of rows that the model did not see.
 
 A model is a smooth trend (splines of each column and products of two columns, by ridge regression)
-plus boosted trees for what the trend leaves. It is fitted to all parts of the rows but one, which
-it predicts.
+plus boosted trees for what it leaves, fitted to all parts of the rows but the one to predict.
 """
 
 from __future__ import annotations

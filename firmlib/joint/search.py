@@ -78,8 +78,7 @@ def search(
     rows = rows_of(response.values, table, sample_weight, groups)
     if rows.n < _SMALLEST:
         raise ValueError(f"X has {rows.n} rows with a weight; expected at least {_SMALLEST}")
-    if not np.ptp(rows.s):
-        raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
+
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
     found = []
     for j, name in enumerate(table.names):
@@ -97,8 +96,8 @@ def search(
     rules = different(rules, holds[:, seen], r, p, n, distinct)
     if not rules:
         raise ValueError(
-            f"no rule of up to {order} conditions that matters holds, and fails, in "
-            f"min_rows={min_rows} rows of the searched half; expected fewer min_rows, or more rows"
+            f"no rule of up to {order} conditions that matters holds, and fails, in min_rows="
+            f"{min_rows} searched rows; expected a score that varies, more rows or fewer min_rows"
         )
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
@@ -120,11 +119,6 @@ class SearchResult(FirmResult):
 
     `searched` is Q of each rule on the searched rows, which is too large because the rule is the
     best of many; `covered` is the share of all rows in which the rule holds.
-
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> firmlib.search(X[:, 0] > 0, X, order=1, n=1).covered.round(1)
-    array([0.5])
     """
 
     searched: np.ndarray
@@ -199,10 +193,7 @@ def best(
 def different(
     rules: Sequence[Rule], holds: np.ndarray, r: np.ndarray, p: np.ndarray, n: int, distinct: float
 ) -> list[Rule]:
-    """Return up to n rules that differ, and beat those without one of their conditions.
-
-    The standard error of Q is sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
-    """
+    """Return up to n rules that differ, and beat those without one of their conditions."""
     kept, indicators = [], np.zeros((0, len(r)))
     for rule in rules:
         if len(kept) == n:

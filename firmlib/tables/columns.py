@@ -75,10 +75,8 @@ class Column(NamedTuple):
         labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
         new = labels[len(before.labels) :].tolist()
         if new and self.kind == "ordered":
-            raise ValueError(
-                f"{name} has the ordered levels {short(before.labels.tolist())} in one chunk and "
-                f"also {short(new)} in another; expected the same levels in all chunks"
-            )
+            levels = f"the ordered levels {short(before.labels.tolist())} in one chunk"
+            raise ValueError(f"{name} has {levels} and also {short(new)} in another")
         codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
         labels = labels.to_numpy() if new else before.labels
         return self._replace(values=codes.astype(float), labels=labels)
@@ -95,11 +93,7 @@ def as_array(name: str, values: Any) -> np.ndarray:
 
 
 def read(name: str, values: Any, n: int) -> Column:
-    """Return what an array, a list, a tensor or a column of any frame holds, one value per row.
-
-    >>> read("size", ["S", None, "L"], 3).values
-    array([ 1., nan,  0.])
-    """
+    """Return what an array, a list, a tensor or a column of any frame holds, one value per row."""
     values = as_numpy(values)
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):

@@ -41,10 +41,8 @@ def _is_on_disk(X: Any) -> bool:
 def named(score: Any, **columns: Any) -> dict[str, Any]:
     """Return the weights and groups of rows in chunks; raise unless they name columns."""
     if not is_model(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
-            "come in chunks; pass the scores of each chunk to partial_fit"
-        )
+        wanted = "must be a fitted model or a callable, because the rows come in chunks"
+        raise ValueError(f"score={type(score).__name__} {wanted}; or pass scores to partial_fit")
     for name, value in columns.items():
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{name} must name a column, because the rows come in chunks")

@@ -15,11 +15,7 @@ from firmlib.tables.columns import Column, as_array, read
 
 
 class Table:
-    """A table, whose columns are read when they are asked for; a chunk needs no rows or levels.
-
-    >>> Table([[1, 2], [3, 4], [5, np.nan]]).column("x1").values
-    array([ 2.,  4., nan])
-    """
+    """A table, whose columns are read when they are asked for; a chunk needs no rows or levels."""
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
         kind = type(data).__name__
