@@ -60,10 +60,8 @@ def boolean_table(
             raise SyntaxError(f"unexpected {odd!r}")
         true = 1 & eval(text, {"__builtins__": {}}, variables)
     except (SyntaxError, NameError, TypeError, RecursionError, MemoryError) as error:
-        raise ValueError(
-            f"formula={formula!r} must be a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, "
-            f"^, | and parentheses: {error}"
-        ) from error
+        wanted = f"a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, ^, | and parentheses"
+        raise ValueError(f"formula={formula!r} must be {wanted}: {error}") from error
     X = bits.astype(float) if coding == "01" else 2.0 * bits - 1
     return X, 2 * np.broadcast_to(true, len(X)) - 1
 

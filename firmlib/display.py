@@ -113,10 +113,7 @@ class FirmDisplay:
         return cls(firm(estimator, X, features, **options))
 
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
-        """Draw the `n` most important features, with the `ranks` that the data allow beside them.
-
-        They go into `ax`, by default into a new figure.
-        """
+        """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
         result, own = self.result, ax is None
         names = list(result.to_frame().index[: check_integer("n", n, 1)])
         labels = [_wrapped(name) for name in names]
@@ -214,10 +211,7 @@ class ConditionalScoreDisplay:
         return cls.from_result(result, result.feature_names[0])
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve into `ax`, by default into a new figure with a legend.
-
-        Many bins are pooled, and so are the rarest levels of a category.
-        """
+        """Draw the curve into `ax`; pool many bins, and the rarest levels of a category."""
         own, curve = ax is None, self.curve
         ax = ax or _panels(1, 1, 3.9, 2.8)[0]
         mean, error = float(curve.p @ curve.q), curve.standard_error**2

@@ -123,10 +123,11 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         if method == "decision_function":
             _check_one_per_class(score)
         return method, as_numpy(getattr(score, method)(table.data))
+    function: Any = score
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(score, torch.nn.Module):
-        return "callable", as_numpy(_of_module(score, torch, table.data))
-    return "callable", as_numpy(score(table.data))
+        return "callable", as_numpy(_of_module(function, torch, table.data))
+    return "callable", as_numpy(function(table.data))
 
 
 def _check_one_per_class(estimator: Any) -> None:

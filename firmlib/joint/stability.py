@@ -80,6 +80,6 @@ def stability(
     Q = np.array([result.importances for result in results])
     rows = np.sqrt(np.mean([result.standard_error**2 for result in results], axis=0))
     columns = {"importance": Q.mean(axis=0), "rows": rows, "model": Q.std(axis=0, ddof=1)}
-    frame = pd.DataFrame(columns | {"total": np.hypot(rows, columns["model"])})
-    frame.index = pd.Index(results[0].feature_names, name="feature")
+    columns["total"] = np.hypot(rows, columns["model"])
+    frame = pd.DataFrame(columns, pd.Index(results[0], name="feature"))
     return frame.sort_values("importance", ascending=False, kind="stable")

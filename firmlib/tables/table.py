@@ -24,10 +24,8 @@ class Table:
         self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
         if len(shape) != 2 or shape[0] < at_least or shape[1] < 1:
-            raise ValueError(
-                f"{name} must be a table with 2 axes, at least {at_least} rows and 1 column, got "
-                f"{kind} of shape {shape}"
-            )
+            wanted = f"a table with 2 axes, at least {at_least} rows and 1 column"
+            raise ValueError(f"{name} must be {wanted}, got {kind} of shape {shape}")
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
@@ -57,10 +55,8 @@ class Table:
         place = int(j) % self.width
         labelled = self._positions.get(str(j), place)
         if labelled != place:
-            raise ValueError(
-                f"{what} {j} may be the column at position {j} of {self.name} or the one labelled "
-                f"{j}, at position {labelled}; pass {str(j)!r} for the label"
-            )
+            either = f"the column at position {j} of {self.name} or the one labelled {j}"
+            raise ValueError(f"{what} {j} may be {either}; pass {str(j)!r} for the label")
         return place
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
