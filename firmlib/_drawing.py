@@ -48,10 +48,7 @@ def draw_points(ax: Axes, curve: ConditionalScore) -> np.ndarray:
 
 
 def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
-    """Return x, q, error and share p of the points to draw, and the names of levels.
-
-    Nominal levels are sorted by q, unless they are numbers. Long names lose what all begin with.
-    """
+    """Return x, q, error and share p of the points to draw, and the names of levels."""
     frame: Any = curve.to_frame()[~pd.isna(curve.t)].infer_objects()
     group, names = np.arange(len(frame)), frame["t"] if curve.kind == "ordered" else []
     if curve.kind == "nominal":
@@ -74,7 +71,7 @@ def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
     share = np.bincount(group, p)
     x, q = (np.bincount(group, p * each.astype(float)) / share for each in (x, q))
     error = np.sqrt(np.bincount(group, (p * error) ** 2)) / share
-    levels = [str(name) for name in names]
+    levels = [str(name) for name in names]  # long ones lose what all begin with
     start = len(commonprefix(levels)) if len(levels) > 1 else 0  # noqa: RUF071 (no paths)
     short = [s if len(s) <= 16 else f"{'…' * (start > 0)}{s[start:]}"[:16] for s in levels]
     if 0 < len(levels) < len(frame):

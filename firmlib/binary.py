@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_memory, check_probability
+from firmlib.tables.checks import check_array, check_memory, check_probability, refuse
 
 __all__ = [
     "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
@@ -42,8 +42,7 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     values = check_array("values", values, 2, (None, len(weights)))
     _check_entries("values", values, -1, 0, 1)
     k = np.abs(values).sum(axis=1)
-    if (k == 0).any():
-        raise ValueError(f"values must name a variable in each row, got none in row {k.argmin()}")
+    refuse("values must name a variable in each row", k == 0, k, "without")
     return values @ weights / np.sqrt(2**k - 1)
 
 
@@ -53,8 +52,7 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     In matrix form, with n_j+ and n_j- the number of rows with x_j = +1 and -1,
 
         Q = M'Xw,   M = 1 D0 + X D1,
-        (D1)_jj = 1 / (2 sqrt(n_j+ n_j-)),
-        (D0)_jj = (n_j- - n_j+) / (2 n sqrt(n_j+ n_j-)).
+        (D1)_jj = 1 / (2 sqrt(n_j+ n_j-)),   (D0)_jj = (n_j- - n_j+) (D1)_jj / n.
 
     The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
     `weights` (d,) are w, and `X` (n, d) has entries -1 and +1.
@@ -68,9 +66,8 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     weights = check_array("weights", weights, 1, (X.shape[1],))
     n, n_plus, n_minus = len(X), (X > 0).sum(axis=0), (X < 0).sum(axis=0)
     varies = n_plus * n_minus > 0
-    root = np.sqrt(np.where(varies, n_plus * n_minus, 1))
-    D1 = 1 / (2 * root)
-    D0 = (n_minus - n_plus) / (2 * n * root)
+    D1 = 1 / (2 * np.sqrt(np.where(varies, n_plus * n_minus, 1)))
+    D0 = (n_minus - n_plus) * D1 / n
     score = X @ weights
     return np.where(varies, D0 * score.sum() + D1 * (X.T @ score), 0)
 
@@ -92,12 +89,11 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     (0.433, -0.144)
     """
     X = check_array("X", X, 2)
-    low, high = X.min(), X.max()
-    _check_entries("X", X, low, high)
+    _check_entries("X", X, X.min(), X.max())
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    upper = (high == X).astype(float)
+    upper = (X.max() == X).astype(float)
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
     Z = np.hstack([1 - upper, upper])
     P = Z.T @ Z / n
@@ -118,13 +114,10 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     >>> firm_from_poim([3.0, -1.0], 1 / 4).round(3)
     array([ 1.732, -0.577])
     """
-    p = check_probability("p", p)
-    poim = check_array("poim", poim, np.ndim(poim))
+    p, poim = check_probability("p", p), check_array("poim", poim, np.ndim(poim))
     return np.where(p < 1, poim * np.sqrt(p / np.where(p < 1, 1 - p, 1)), 0)
 
 
 def _check_entries(name: str, array: np.ndarray, *allowed: float) -> None:
-    bad = array[~np.isin(array, allowed)]
-    if bad.size:
-        *some, last = [f"{value:g}" for value in allowed]
-        raise ValueError(f"{name} must hold only {', '.join(some)} and {last}, got {bad[0]:g}")
+    listed = " and ".join(f"{value:g}" for value in allowed)
+    refuse(f"{name} must hold only {listed}", ~np.isin(array, allowed), array, "that differ")

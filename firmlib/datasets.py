@@ -39,9 +39,9 @@ def boolean_table(
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
     The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
-    weakest, ``~`` (or ¬, !, not), ``&`` (∧, and), ``^`` (⊕) and ``|`` (∨, or). No other code is
-    run. There are `n_variables`, 1 to 10, of which the last changes fastest; the formula
-    need not use all of them. The `coding` of false and true is 0 and 1 ("01") or -1 and +1 ("+-").
+    weakest, ``~`` (or ¬, !, not), ``&`` (∧, and), ``^`` (⊕) and ``|`` (∨, or); no other code runs.
+    There are `n_variables`, 1 to 10, of which the last changes fastest. The `coding` of false and
+    true is 0 and 1 ("01") or -1 and +1 ("+-").
 
     >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
@@ -60,10 +60,8 @@ def boolean_table(
             raise SyntaxError(f"unexpected {odd!r}")
         true = 1 & eval(text, {"__builtins__": {}}, variables)
     except (SyntaxError, NameError, TypeError, RecursionError, MemoryError) as error:
-        raise ValueError(
-            f"formula={formula!r} must be a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, "
-            f"^, | and parentheses: {error}"
-        ) from error
+        wanted = f"a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, ^, | and parentheses"
+        raise ValueError(f"formula={formula!r} must be {wanted}: {error}") from error
     X = bits.astype(float) if coding == "01" else 2.0 * bits - 1
     return X, 2 * np.broadcast_to(true, len(X)) - 1
 
@@ -106,22 +104,12 @@ def gattaca(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Random DNA X with a mutated motif planted in one class of y (Section 3.3).
 
-    Parameters
-    ----------
-    n, length : int
-        Number of sequences, half of them in each class, -1 and +1, and of their letters, 0 to 3.
-    motif, center, sd : str, float, float
-        The motif of the positive class, and the normal distribution of its first position, from 0.
-    mutations : int
-        Number of letters of each planted motif that are replaced, at random places.
-    unseen : bool
-        If true, the new letter always differs from the old one, and no sequence contains the
-        motif. If false, as in the paper, a quarter of the replaced letters do not change.
-    background : array of shape (4,)
-        Probabilities of A, C, G, T outside the motif.
+    Half of the `n` sequences of this `length` are in each class, -1 and +1. The first position of
+    the `motif`, from 0, is normal with mean `center` and `sd`. In each copy, letters at `mutations`
+    random places are replaced. With `unseen`, new letters always differ from old ones, and no
+    sequence contains the motif; otherwise, as in the paper, a quarter do not change. `background`
+    has the probabilities of A, C, G, T, which are 0 to 3 in X, outside the motif.
 
-    Examples
-    --------
     >>> from firmlib.datasets import gattaca
     >>> from firmlib.strings import decode
     >>> X, y = gattaca(6, sd=0, mutations=0, random_state=0)
@@ -158,10 +146,7 @@ def gattaca(
         draw = draw[(windows == codes).all(axis=2).any(axis=1)] if unseen else draw[:0]
         if not len(draw):
             return X, y
-    raise ValueError(
-        f"motif={motif!r} occurs by chance too often for unseen=True: {len(draw)} of {n} sequences "
-        f"of length={length} still contain it after {_ROUNDS} draws"
-    )
+    raise ValueError(f"motif={motif!r} occurs too often by chance for unseen=True in {n} sequences")
 
 
 def data_file(name: str) -> Path:
@@ -186,7 +171,7 @@ def _read(file: str, folder: str | PathLike | None, **options: Any) -> pd.DataFr
     if found != f"sha256 {SHA256[file]}":
         raise ValueError(
             f"{path} must be a gzip text with sha256 {SHA256[file]}, got {found}; restore it with "
-            "git, make it again with the scripts in data/, or name another data/ with folder=..."
+            "git, or name another data/ with folder=..."
         )
     return pd.read_csv(io.BytesIO(text), **options)
 
@@ -196,10 +181,9 @@ def splice(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Splice sites of real genes, among decoys (data/README.md).
 
-    The `site` is "acceptor" (AG) or "donor" (GT), from Drosophila genes with as many decoys that
-    contain the same two letters, 140 letters; or "uci", the UCI splice-junction set of primate
-    genes, 60 letters. The junction of exon and intron is in the middle, just after AG or just
-    before GT. `folder` has the files, by default data/ of the repository.
+    The `site` is "acceptor" (AG) or "donor" (GT), 140 letters of Drosophila genes with as many
+    decoys that contain the same two letters; or "uci", 60 letters of primate genes. The junction of
+    exon and intron is in the middle, just after AG or just before GT.
 
     Return X (n, length), with A, C, G, T as 0 to 3; y (n,), -1 for decoys and +1 for sites, or for
     "uci" "EI" (donor), "IE" (acceptor) and "N" (neither); and groups (n,), which are equal for

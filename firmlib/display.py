@@ -43,7 +43,7 @@ def _wrapped(name: object, letters: int = 40) -> str:
 
 def _size(labels: Sequence[str]) -> tuple[float, float]:
     """Return the approximate width and height in inches of labels below each other."""
-    letters = max(len(line) for label in labels for line in label.split("\n"))
+    letters = max(map(len, "\n".join(labels).split("\n")))
     lines = max(label.count("\n") + 1 for label in labels)
     width = 0.56 * plt.rcParams["font.size"] / 72 * letters
     return width, 0.25 * len(labels) * max(0.75 * lines, 1)
@@ -113,11 +113,7 @@ class FirmDisplay:
         return cls(firm(estimator, X, features, **options))
 
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
-        """Draw the `n` most important features into `ax`, by default into a new figure.
-
-        The colour of a bar shows the direction. With `ranks`, a bracket beside each bar shows the
-        ranks that the data allow.
-        """
+        """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
         result, own = self.result, ax is None
         names = list(result.to_frame().index[: check_integer("n", n, 1)])
         labels = [_wrapped(name) for name in names]
@@ -143,8 +139,7 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]
     for way, (text, color) in _DIRECTIONS.items():
         if (some := (np.nan_to_num(direction) == way) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
-    for i in np.flatnonzero(np.isnan(Q)):
-        ax.annotate("  not estimated", (0, y[i]), va="center", fontsize="small")
+
     if (some := high > low).any():
         text = f"{100 * result.confidence_level:g} % confidence interval"
         style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
@@ -172,9 +167,9 @@ def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> None:
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
-    """Draw the `n` features that are most important to any class as bars, one panel per class.
+    """Draw the `n` features that are most important to any class, one panel per class.
 
-    `results` come from `firm_by_class`. There are at most `columns` panels in a row.
+    `results` come from `firm_by_class`; there are `columns` panels in a row.
 
     >>> import firmlib
     >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -189,22 +184,15 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
         _draw_bars(ax, result, names, labels)
         ax.set_title(_wrapped(title, 22), fontsize="medium")
     plt.setp(axes, xlim=(0, max(ax.get_xlim()[1] for ax in axes)))
-    figure, label = plt.gcf(), _label_importances(replace(result, target=None), len(names))
-    figure.supxlabel(label, size="medium")
+    figure = plt.gcf()
+    figure.supxlabel(_label_importances(replace(result, target=None), len(names)), size="medium")
     _legend(figure, "outside upper left", 2)
     return figure
 
 
 @dataclass
 class ConditionalScoreDisplay:
-    """The curve q_f with its error, the importance Q_f as a band, and where the rows are.
-
-    >>> import firmlib
-    >>> die = np.arange(1, 7).reshape(-1, 1)
-    >>> square = firmlib.conditional_expected_score(lambda X: X[:, 0] ** 2, die, 0)
-    >>> firmlib.ConditionalScoreDisplay(square, "pips").plot().ax_.get_xlabel()
-    'pips'
-    """
+    """The curve q_f with its error, the importance Q_f as a band, and where the rows are."""
 
     curve: ConditionalScore
     name: str = "feature value $t$"
@@ -223,12 +211,7 @@ class ConditionalScoreDisplay:
         return cls.from_result(result, result.feature_names[0])
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve into `ax`, by default into a new figure with a legend.
-
-        Vermilion is q_f with two standard errors on either side, orange the mean score with Q_f on
-        either side, grey the share of rows, purple the missing values. Many bins are pooled, and
-        so are the rarest levels of a category.
-        """
+        """Draw the curve into `ax`; pool many bins, and the rarest levels of a category."""
         own, curve = ax is None, self.curve
         ax = ax or _panels(1, 1, 3.9, 2.8)[0]
         mean, error = float(curve.p @ curve.q), curve.standard_error**2
@@ -265,7 +248,7 @@ def plot_curves(
 ) -> Figure:
     """Draw q_f of the `n` most important features side by side, on one scale of scores.
 
-    `features` names other features to draw. There are at most `columns` panels in a row.
+    `features` names other features to draw; there are `columns` panels in a row.
 
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")

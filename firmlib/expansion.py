@@ -27,19 +27,10 @@ __all__ = ["KernelExpansion", "gradient"]
 class KernelExpansion:
     """A kernel expansion s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
 
-    Parameters
-    ----------
-    dual_coef, centers : arrays of shape (m,) and (m, d)
-        alpha_i, with the sign of the label, and x_i.
-    kernel : {"linear", "poly", "rbf"}
-        x'y, (scale x'y + coef0)^degree, or exp(-scale ||x - y||^2).
-    scale, degree : float, default 1
-        Parameters of the kernel. `scale` is scikit-learn's `gamma`; the paper's is ``width``.
-    coef0, intercept : float, default 0.0
-        Constant of the polynomial kernel, and b.
+    `dual_coef` (m,) are alpha_i, with the sign of the label, `centers` (m, d) are x_i, and
+    `intercept` is b. The `kernel` is "linear", x'y, "poly", (scale x'y + coef0)^degree, or "rbf",
+    exp(-scale ||x - y||^2): `scale` is scikit-learn's `gamma`, and `width` the paper's.
 
-    Examples
-    --------
     >>> from firmlib.expansion import KernelExpansion
     >>> s = KernelExpansion([1.0], [[0.0, 1.0]], "rbf", scale=0.5)
     >>> s([[0.0, 0.0]]).round(3), s.gradient([[0.0, 0.0]]).round(3)
@@ -69,20 +60,15 @@ class KernelExpansion:
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
         """Return the expansion of a fitted SVM or kernel ridge, or of a linear model."""
-        name, known = type(estimator).__name__, ("dual_coef_", "coef_")
-        attribute = next((each for each in known if hasattr(estimator, each)), None)
-        if attribute is None:
-            raise ValueError(
-                f"estimator={name} is not a fitted SVM, kernel ridge or linear model: it has none "
-                f"of {known}"
-            )
+        name, kernel = type(estimator).__name__, hasattr(estimator, "dual_coef_")
+        attribute = "dual_coef_" if kernel else "coef_"
+        if not hasattr(estimator, attribute):
+            raise ValueError(f"estimator={name} is not a fitted SVM, kernel ridge or linear model")
         coef = _dense(getattr(estimator, attribute))
         if coef.size > max(coef.shape):
-            raise ValueError(
-                f"estimator={name} has several outputs, {attribute} of shape {coef.shape}; "
-                "expected one (two classes or a single regression target)"
-            )
-        if attribute == "coef_":
+            shape = f"{attribute} of shape {coef.shape}"
+            raise ValueError(f"estimator={name} has several outputs, {shape}; expected one")
+        if not kernel:
             return cls._linear(estimator, coef.ravel())
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)

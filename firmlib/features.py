@@ -38,8 +38,7 @@ class Feature:
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return the value of every row of X."""
-        table = Table.of(X)
-        column = self.of(table)
+        column = self.of(Table.of(X))
         return column.shown(column.values)
 
     def of(self, table: Table) -> Column:
@@ -173,10 +172,9 @@ class exclude:
 class Pairs:
     """All pairs of columns or features: ``firm(score, X, features=Pairs("xor"))``.
 
-    `kind` is "interaction", the part of E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains. For
-    features with two values it may be "conjunction", the four conjunctions of their values, or
-    "xor", whether just one of the two has its larger value. `columns` is what `firm` takes as
-    features, such as a list of names or of `threshold`; None means all columns.
+    `kind` is "interaction", the part of E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains, or,
+    for features with two values, "conjunction", the four conjunctions of their values, or "xor",
+    whether one of the two has its larger value. `columns` are as `features` of `firm`.
 
     >>> import firmlib
     >>> firmlib.firm([0, 1, 1, 0], [[0, 0], [0, 1], [1, 0], [1, 1]], Pairs("xor")).feature_names
@@ -204,8 +202,7 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     seen = np.unique(x[~np.isnan(x)])
     shown = column.shown(seen[:6]).tolist()
     if not 0 < len(seen) <= 2:
-        cure = "literal" if column.kind == "nominal" else "threshold"
-        cure = f"features.{cure}({feature.name!r}, ...)"
+        cure = f"{'literal' if column.kind == 'nominal' else 'threshold'}({feature.name!r}, ...)"
         raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
     words = [*map(_written, shown), "other"][:2]
     return words, np.where(np.isnan(x), np.nan, x != seen[0])
@@ -233,8 +230,8 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         if not all(map(_is_item, some)) or len(set(places)) < len(places):
             raise ValueError(
                 f"features={short(some)} must be columns by name or position, each once, "
-                "callables, a dict or a table (n, m) of values. Labels y are not a feature and not "
-                "needed; for ready values pass a dict, for a mask np.flatnonzero(mask)"
+                "callables, a dict (for ready values, too) or a table (n, m) of values. Labels y "
+                "are not a feature; for a mask pass np.flatnonzero(mask)"
             )
         found = [_of_item(f, table) for f in some]
     if not found:
@@ -251,9 +248,7 @@ def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
-        raise ValueError(
-            f"feature names must differ, got {name!r} {count} times; pass a dict to name features"
-        )
+        raise ValueError(f"feature names must differ, got {name!r} {count} times; pass a dict")
     return list(map(str, names))
 
 
@@ -294,6 +289,5 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
 
 def _called(table: Table, name: str, f: Callable) -> Column:
     values = f(table.data)
-    if np.ndim(values) == 2 and np.shape(values)[1] == 1:
-        values = np.asarray(values)[:, 0]
+    values = np.asarray(values)[:, 0] if np.shape(values)[1:] == (1,) else values
     return read(f"feature {name!r}", values, table.n)

@@ -6,9 +6,11 @@ from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+import firmlib  # for what imports this module
 from firmlib import joint
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
@@ -59,29 +61,26 @@ def firm(
         Rows from the distribution of the inputs: numbers, categories, dates. `StreamingFirm` reads
         a dask collection, a polars LazyFrame, a `pyarrow.dataset` or a path to Parquet files.
     features : columns, callables, dict or table, default None
-        Names or positions of columns; callables X -> (n,), such as those in `firmlib.features`; a
-        table (n, m) of values; or a dict from names to any of these, in which a list of columns is
-        a group. `features.Pairs` selects pairs, `features.exclude` all other columns, None all.
+        Names or positions; callables X -> (n,), such as those in `firmlib.features`; a table (n, m)
+        of values; or a dict from names to any of these, in which a list of columns is a group.
+        `features.Pairs` selects pairs, `features.exclude` all other columns, None all.
     sample_weight : array of shape (n,) or column, default None
         Survey weights, whose scale does not matter. For counts, use `numpy.repeat` on the rows.
     groups : array of shape (n,) or column, default None
         The unit (patient, day, gene) of each row. Errors treat units, not rows, as independent.
     given : column or list of columns, default None
-        Known columns g. The importance is then sqrt(E Var(E[s | f, g] | g)), estimated by
-        cross-fitting: how much the expected score still varies with f once g is known.
+        Known columns g: the importance is then sqrt(E Var(E[s | f, g] | g)), by cross-fitting.
     categorical : list of columns, default None
         Columns of numbers to treat as nominal. Text and categories always are.
     missing : {"level", "drop", "raise"}, default "level"
         Missing values of a feature form a level of their own, are dropped for this feature, or
         raise an error. Missing scores and infinite values always raise an error.
     rows : {"sample", "population"}, default "sample"
-        For a sample, a U-statistic removes the bias due to noise in the conditional means. A
-        "population", such as a truth table, *is* the distribution: every value is a bin, and
-        weights are probabilities up to scale.
+        In a sample, a U-statistic removes the bias of noisy conditional means. A "population", such
+        as a truth table, *is* the distribution: weights are probabilities, every value is a bin.
     method : {"auto", "slope"}, default "auto"
-        "auto" uses the mean score of each level or, for numbers with many values, of about sqrt(n)
-        bins by rank, refined where finer bins differ significantly. "slope" is the paper's linear
-        regression, |slope| sd(f), over the rows where f is known.
+        "auto" takes the mean score of each level or, of numbers, in about sqrt(n) bins by rank,
+        finer where that is significant. "slope" is the paper's linear regression, |slope| sd(f).
     n_bins : int or "auto", default "auto"
         A fixed number of bins of equal rank.
     response_method, target : default "auto", None
@@ -109,11 +108,9 @@ def firm(
     """
     check_options(method, rows, missing, n_bins, confidence_level)
     if is_source(X):
-        from firmlib.streaming import StreamingFirm  # imports this module
-
         if given is not None:
             raise ValueError(f"given={given!r} needs all rows in memory, but X comes in chunks")
-        stream = StreamingFirm(
+        stream = firmlib.StreamingFirm(
             features,
             categorical=categorical,
             missing=missing,
@@ -132,9 +129,8 @@ def firm(
     bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2, sample.n)
     how = How(bins, missing, method == "slope")
     known = () if given is None else check_given(given, table)
-    estimate, sources, names, unexplained = _estimate(
-        features, table, sample, known, how, feature_names
-    )
+    found = _estimate(features, table, sample, known, how, feature_names)
+    estimate, sources, names, unexplained = found
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
@@ -178,14 +174,12 @@ def check_single(what: str, how: How) -> None:
         raise ValueError(f"{option} is for single columns, and cannot be combined with {what}")
 
 
-def check_options(
-    method: str, rows: str, missing: str, n_bins: Any, confidence_level: float
-) -> None:
+def check_options(method: str, rows: str, missing: str, n_bins: Any, level: float) -> None:
     """Check the options that `firm` and `StreamingFirm` share."""
     check_option("method", method, ("auto", "slope"))
     check_option("rows", rows, ("sample", "population"))
     check_option("missing", missing, ("level", "drop", "raise"))
-    check_confidence_level(confidence_level)
+    check_confidence_level(level)
     if n_bins != "auto":
         check_integer("n_bins", n_bins, 2)
 
@@ -195,10 +189,8 @@ def check_given(given: Any, table: Table) -> tuple[str, ...]:
     some = [] if callable(given) else [given] if is_place(given) else given
     names = tuple(table.names[table.place(j)] for j in some)
     if not names or len(set(names)) < len(names):
-        raise ValueError(
-            f"given={given!r} must be names or positions of columns of X, each only once; to use a "
-            "function of columns, add it to X as a column"
-        )
+        wanted = "must be names or positions of columns of X, each only once"
+        raise ValueError(f"given={given!r} {wanted}; to use a function, add a column to X")
     return names
 
 
@@ -222,12 +214,7 @@ def conditional_expected_score(
 
 
 class FirmByClass(UserDict[Any, FirmResult]):
-    """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it.
-
-    >>> import firmlib
-    >>> firmlib.firm_by_class([[0, 2], [1, 2]], [[0], [1]], rows="population")[0].importances
-    array([0.5])
-    """
+    """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:
         raise KeyError(f"class={target!r} is unknown; expected one of {short(list(self), 8)}")
@@ -236,10 +223,8 @@ class FirmByClass(UserDict[Any, FirmResult]):
     def importances(self) -> pd.DataFrame:
         """One row per feature, one column per class, sorted by the largest importance."""
         [first, *_] = self.values()
-        each = {k: result.importances for k, result in self.items()}
-        frame = pd.DataFrame(each, pd.Index(first, name="feature"))
-        largest = frame.max(axis=1).sort_values(ascending=False, kind="stable")
-        return frame.loc[largest.index]
+        frame = pd.DataFrame({k: result.importances for k, result in self.items()}, first._index)
+        return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per class and feature, with the class in the first column."""
@@ -250,14 +235,12 @@ class FirmByClass(UserDict[Any, FirmResult]):
 
     def plot(self, **options: Any) -> Figure:
         """Draw one panel per class, with the options of `firmlib.plot_by_class`."""
-        from firmlib.display import plot_by_class  # matplotlib is an extra
-
-        return plot_by_class(self, **options)
+        return firmlib.plot_by_class(self, **options)
 
     def __repr__(self) -> str:
         [first, *_] = self.values()
-        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, importances:"
         lines = self.importances.head(10).to_string(float_format="{:.3g}".format)
+        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, importances:"
         return f"FirmByClass: {head}\n{lines}"
 
 
@@ -267,12 +250,10 @@ def firm_by_class(
     """`firm` for the score of every class or output, from one pass of predictions.
 
     `estimator` is a classifier, a clusterer, any model with several outputs, a callable
-    X -> (n, k), an array (n, k) or labels. Outputs have the keys 0, 1, ..., and a classifier with
-    several outputs has the keys (output, class). `features`, `response_method` and other options
-    are as for `firm`, except for `target`.
+    X -> (n, k), an array (n, k) or labels. The keys are classes, outputs 0, 1, ..., or pairs
+    (output, class). `features`, `response_method` and other options but `target` are as for `firm`.
 
     >>> import firmlib
-    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
                0    1
@@ -285,5 +266,5 @@ def firm_by_class(
     if is_source(X):
         raise ValueError("X comes in chunks; pass a table in memory, or call firm for each target")
     table = Table.of(X)
-    found = respond_all(estimator, table, response_method=response_method)
+    found = respond_all(estimator, table, response_method)
     return FirmByClass({each.target: firm(each, table, features, **options) for each in found})

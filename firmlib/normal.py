@@ -24,13 +24,11 @@ def firm_linear(
 ) -> np.ndarray:
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
 
-    Q is signed, and 0 for a constant feature. With known inputs X_G, Sigma is replaced by the
-    conditional covariance Sigma - Sigma[:, G] Sigma[G, G]^-1 Sigma[G, :], and Q is what a feature
-    adds to X_G.
-
-    `weights` (d,) and `cov` (d, d) are w and Sigma, and D is the diagonal matrix of the standard
-    deviations. `directions` (m, d) has one feature a'x per row, Q_a = a'Sigma w / sqrt(a'Sigma a);
-    by default the features are the d inputs. `given` has the positions of X_G, by default none.
+    Q is signed, and 0 for a constant feature. `weights` (d,) and `cov` (d, d) are w and Sigma, and
+    D is the diagonal matrix of the standard deviations. `directions` (m, d) has one feature a'x per
+    row, Q_a = a'Sigma w / sqrt(a'Sigma a), by default one per input. With `given`, the positions of
+    known inputs X_G, Sigma is the conditional covariance Sigma - Sigma[:, G] Sigma[G, G]^-1
+    Sigma[G, :], and Q is what a feature adds to X_G.
 
     A lasso uses only one of two nearly equal inputs; FIRM finds both important:
 
@@ -104,9 +102,7 @@ def firm_rbf(
         delta_ij = log(1 + u^2 / (1 + 2u)) / 2
                    + v ((1 + u) l_i l_j - u (l_i^2 + l_j^2) / 2) / ((1 + u) (1 + 2u)).
 
-    `expansion` has the kernel "rbf"; for a fitted SVM, use `KernelExpansion.from_estimator(svm)`.
-    `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0 and
-    gradient 0 at its centre:
+    `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0:
 
     >>> from firmlib.expansion import KernelExpansion
     >>> from firmlib.normal import firm_rbf
@@ -118,8 +114,7 @@ def firm_rbf(
         raise ValueError(f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'")
     d = expansion.centers.shape[1]
     centred = expansion.centers - check_array("mean", mean, 1, (d,))
-    cov = _covariance(cov, d)
-    A = _directions(directions, d)
+    cov, A = _covariance(cov, d), _directions(directions, d)
     pairs = zip(A, _variances(A, cov), strict=True)
     return np.array([_rbf(expansion, centred, cov, a, v) if v > 0 else 0.0 for a, v in pairs])
 
@@ -150,9 +145,8 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     """Covariance with its correlations shrunk towards zero (doi:10.2202/1544-6115.1175).
 
     S* = (1 - lambda) S + lambda diag(S), where S is the sample covariance and lambda the
-    `shrinkage_intensity`. Unlike shrinkage towards a multiple of the identity, this does not depend
-    on the inputs' units. The sample `X` may have fewer rows than columns; the result is positive
-    definite if lambda > 0 and no column is constant.
+    `shrinkage_intensity`, does not depend on the units of the inputs. `X` may have fewer rows than
+    columns; the result is positive definite if lambda > 0 and no column is constant.
 
     >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
@@ -166,8 +160,6 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
 
 def shrinkage_intensity(X: ArrayLike) -> float:
     """Analytic intensity lambda = sum_{i != j} Var(r_ij) / sum_{i != j} r_ij^2, within [0, 1].
-
-    `X` needs at least 3 rows.
 
     >>> from firmlib.normal import shrinkage_intensity
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+import firmlib  # for pictures, which import this module
 from firmlib.estimation import jackknife
 from firmlib.estimation.jackknife import Estimate, holm
 from firmlib.estimation.sums import Source
@@ -20,8 +21,6 @@ if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from firmlib.display import ConditionalScoreDisplay, FirmDisplay
-
 __all__ = ["ConditionalScore", "FirmResult", "compare"]
 
 
@@ -29,25 +28,10 @@ __all__ = ["ConditionalScore", "FirmResult", "compare"]
 class ConditionalScore:
     """The conditional expected score q_f, Definition 1, at finitely many values.
 
-    Attributes
-    ----------
-    t : ndarray
-        Levels of the feature, or a value in the middle of each bin. The last may stand for missing
-        values: nan, NaT or None.
-    q, standard_error : ndarrays
-        E[s(X) | f(X) = t] and its standard error (0 for a population).
-    p, n : ndarrays
-        Pr(f(X) = t) and the effective number of rows.
-    kind : str
-        "number", "date", "duration", "ordered" or "nominal".
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> scores, level = [1, 2, 3, 5, 6, 7], [[0], [0], [0], [1], [1], [1]]
-    >>> curve = firmlib.conditional_expected_score(scores, level, 0)
-    >>> curve.t, curve.q, curve.n
-    (array([0., 1.]), array([2., 6.]), array([3., 3.]))
+    `t` has the levels of the feature, or a value in the middle of each bin; the last may stand for
+    missing values: nan, NaT or None. `q` is E[s(X) | f(X) = t] with its `standard_error` (0 for a
+    population), `p` is Pr(f(X) = t), and `n` is the effective number of rows. `kind` is "number",
+    "date", "duration", "ordered" or "nominal".
     """
 
     t: np.ndarray
@@ -61,26 +45,21 @@ class ConditionalScore:
         """Return a table with one row per value."""
         return pd.DataFrame(vars(self), columns=["t", "q", "standard_error", "p", "n"])
 
-    def plot(self, ax: Axes | None = None) -> ConditionalScoreDisplay:
+    def plot(self, ax: Axes | None = None) -> firmlib.ConditionalScoreDisplay:
         """Draw the curve."""
-        from firmlib.display import ConditionalScoreDisplay
-
-        return ConditionalScoreDisplay(self).plot(ax)
+        return firmlib.ConditionalScoreDisplay(self).plot(ax)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class FirmResult:
     """Importances of several features for one score.
 
-    ``result["age"]`` is one row of `to_frame`; iteration is over the names of the features. A
-    result contains no data rows and can be pickled.
+    ``result["age"]`` is one row of `to_frame`; iteration is over names. It pickles, without data.
 
     Attributes
     ----------
-    importances, standard_error, ci_low, ci_high : ndarrays of shape (m,)
-        Q_f, which is never negative, with its standard error and interval.
-    pvalues : ndarray of shape (m,)
-        p-values of Q_f = 0; nan for a population.
+    importances, standard_error, ci_low, ci_high, pvalues : ndarrays of shape (m,)
+        Q_f, which is never negative, its interval, and p-values of Q_f = 0 (nan for a population).
     direction, signed : ndarrays of shape (m,)
         1 if the score rises on average with the rank of the feature, -1 if it falls, nan if Q_f is
         0 or the levels are nominal; and Q_f with that sign, as in eq. (10).
@@ -93,20 +72,8 @@ class FirmResult:
         Kinds: those of `ConditionalScore`, "group" or "pair".
     missing, curves : ndarray of shape (m,), dict of str to ConditionalScore
         Share of missing values, and q_f. Groups and pairs have neither.
-    n, rows, response, target, given, confidence_level
-        Rows with a positive weight, and what `firm` was asked for.
-    unexplained : Unexplained or None
-        For ``Pairs("interaction")``: the share of Var(s) that no sum of single columns explains.
-
-    Examples
-    --------
-    >>> import firmlib
-    >>> firmlib.firm([3, 0, 0, 5], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
-    FirmResult: 2 features, 4 rows (population), score: values
-             importance  ci_low  ci_high  pvalue  direction
-    feature
-    x0              0.5     0.5      0.5                  1
-    x1              0.5     0.5      0.5                  1
+    n, rows, response, target, given, confidence_level, unexplained
+        Rows with a positive weight, what `firm` was asked for, and what Pairs("interaction") leave.
     """
 
     estimate: Estimate
@@ -251,17 +218,13 @@ class FirmResult:
         columns = {"best": 1 + worse, "worst": len(self) - better}
         return pd.DataFrame({"rank": np.arange(1, len(self) + 1), **columns}, order)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> FirmDisplay:
+    def plot(self, ax: Axes | None = None, **options: Any) -> firmlib.FirmDisplay:
         """Draw the importances as bars, with the options of `FirmDisplay.plot`."""
-        from firmlib.display import FirmDisplay
-
-        return FirmDisplay(self).plot(ax, **options)
+        return firmlib.FirmDisplay(self).plot(ax, **options)
 
     def plot_curves(self, **options: Any) -> Figure:
         """Draw q_f of several features, with the options of `firmlib.plot_curves`."""
-        from firmlib.display import plot_curves
-
-        return plot_curves(self, **options)
+        return firmlib.plot_curves(self, **options)
 
     def _shown(self, n: int) -> tuple[str, Any, list[str]]:
         """Return a headline, a table of the n most important features, and notes."""
@@ -309,9 +272,9 @@ def compare(
 ) -> pd.DataFrame:
     """Return the differences, `result` minus `other`, between importances of shared features.
 
-    The results are for two models on the same rows, or for two independent samples. Rows that are
-    the same, in the same order, with the same weights and groups, are `paired`; "auto" finds out
-    from the bins of the shared features. `confidence_level` is that of the intervals.
+    The results are for two models on the same rows, or for two independent samples. Rows are
+    `paired` if they, their order, weights and groups are the same; "auto" finds out from the bins
+    of the shared features. `confidence_level` is that of the intervals.
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 2))

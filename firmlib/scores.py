@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,19 +35,11 @@ def as_score(
 ) -> np.ndarray:
     """Evaluate a score on every row of `X`.
 
-    Parameters
-    ----------
-    score : fitted estimator, callable X -> (n,), torch module or array of scores (n,)
-    X : array or data frame with n rows
-    response_method : str, default "auto"
-        "decision_function", "predict_proba", "predict" or "score_samples"; by default the first of
-        these that the estimator has.
-    target : label, column or (column, label), default None
-        A class (by default the second of two), a cluster, an output, or an output and its class.
-        Labels become the indicator of this label.
+    `score` is a fitted estimator, a callable X -> (n,), a torch module, or an array of scores or
+    labels. `response_method` is "decision_function", "predict_proba", "predict" or "score_samples";
+    by default the first of these that the estimator has. `target` is a class (by default the second
+    of two), a cluster, an output or (output, class); or a label, which becomes its indicator.
 
-    Examples
-    --------
     >>> as_score(["ham", "spam"], np.zeros((2, 1)), target="spam")
     array([0., 1.])
     """
@@ -60,19 +51,17 @@ def class_scores(
 ) -> dict[Any, np.ndarray]:
     """Evaluate the score of every class, cluster, output or label, in one pass of predictions.
 
-    `estimator` is a fitted estimator, a callable X -> (n, k), an array (n, k) or labels (n,), and
-    `response_method` is as for `as_score`.
+    `estimator` is a fitted estimator, a callable X -> (n, k), an array (n, k) or labels (n,); all
+    else is as for `as_score`, such as `response_method`.
 
     >>> class_scores(["low", "top", "mid"], np.zeros((3, 1)))["top"]
     array([0., 1., 0.])
     """
-    found = respond_all(estimator, Table.of(X), response_method=response_method)
+    found = respond_all(estimator, Table.of(X), response_method)
     return {response.target: response.values for response in found}
 
 
-def respond(
-    score: Score, table: Table, *, response_method: str = "auto", target: Any = None
-) -> Response:
+def respond(score: Score, table: Table, *, response_method: str, target: Any) -> Response:
     """Return the score of every row of a table, with its method and target."""
     if isinstance(score, Response):  # one of `respond_all`
         return score
@@ -82,12 +71,16 @@ def respond(
     if several or target is not None:
         found = _by_target(score, method, answer, getattr(score, "classes_", []))
     if target is None and found:
-        target = _usual_target(score, method, answer, list(found))
+        if len(found) != 2 or not hasattr(score, "classes_"):
+            raise ValueError(
+                f"target is needed, because {type(score).__name__} has several classes or outputs; "
+                f"expected one of {short([*found], 8)}, or firm_by_class for all of them"
+            )
+        numbers = method == "predict" and np.asarray(answer).dtype.kind in "biuf"
+        target = None if numbers else [*found][1]  # the second of two classes
     elif target is not None and target not in found:
-        raise ValueError(
-            f"target={target!r} is unknown; expected one of {short([*found], 8)}, the classes or "
-            f"outputs of score={type(score).__name__}"
-        )
+        known = f"{short([*found], 8)}, the targets of score={type(score).__name__}"
+        raise ValueError(f"target={target!r} is unknown; expected one of {known}")
     values = np.asanyarray(answer if target is None else found[target])  # which keeps a mask
     values = values[:, 0] if values.shape[1:] == (1,) else values
     if method not in RESPONSE_METHODS and values.dtype.kind in "OUST":
@@ -97,7 +90,7 @@ def respond(
     return Response(check_array("score", values, 1, (table.n,)), method, target)
 
 
-def respond_all(score: Score, table: Table, *, response_method: str = "auto") -> list[Response]:
+def respond_all(score: Score, table: Table, response_method: str) -> list[Response]:
     """Return the score of every class or output, with its method and target."""
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer, getattr(score, "classes_", []))
@@ -115,29 +108,26 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
     methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
     if hasattr(score, "__len__") and not isinstance(score, str) and not is_model(score):
         table.check_rows("score", score)
-        method, answer = "values", score
-    elif isinstance(score, type) or not (methods or callable(score)):
+        return "values", as_numpy(score)
+    if isinstance(score, type) or not (methods or callable(score)):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={score!r} must be a fitted model, a function of X (such as "
-            f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array with one score per row; it "
-            "comes first: firm(model, X)"
+            f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array (n,), as in firm(model, X)"
         )
-    elif methods:
+    if methods:
         method = methods[0] if response_method == "auto" else response_method
         if method not in methods:
             kind = type(score).__name__
             raise ValueError(f"response_method={method!r}: {kind} has no such method")
         if method == "decision_function":
             _check_one_per_class(score)
-        answer = getattr(score, method)(table.data)
-    else:
-        function: Any = score
-        torch: Any = sys.modules.get("torch")
-        if torch is not None and isinstance(score, torch.nn.Module):
-            function = partial(_of_module, score, torch)
-        method, answer = "callable", function(table.data)
-    return method, as_numpy(answer)
+        return method, as_numpy(getattr(score, method)(table.data))
+    function: Any = score
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(score, torch.nn.Module):
+        return "callable", as_numpy(_of_module(function, torch, table.data))
+    return "callable", as_numpy(function(table.data))
 
 
 def _check_one_per_class(estimator: Any) -> None:
@@ -147,8 +137,7 @@ def _check_one_per_class(estimator: Any) -> None:
     if pairs and len(getattr(estimator, "classes_", ())) > 2:
         raise ValueError(
             f"score={type(estimator).__name__} gives one decision value per pair of classes; "
-            "expected one per class (decision_function_shape='ovr', or "
-            "response_method='predict_proba')"
+            "expected one per class, as with decision_function_shape='ovr'"
         )
 
 
@@ -163,10 +152,8 @@ def _of_module(module: Any, torch: Any, X: Any) -> Any:
         try:
             dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"score={kind} takes a tensor of numbers, but X holds other values ({error}); "
-                "expected a function, such as lambda X: model(encode(X))"
-            ) from error
+            wanted = "takes a tensor of numbers, so pass a function: lambda X: model(encode(X))"
+            raise ValueError(f"score={kind} {wanted} ({error})") from error
         X = torch.as_tensor(dense, dtype=dtype, device=device)
     with torch.no_grad():
         return module(X)
@@ -194,14 +181,3 @@ def _by_target(score: Score, method: str, answer: Any, classes: Any) -> dict[Any
         return {label: values == label for label in targets}
     first = 1 - values if method == "predict_proba" else -values  # two classes: for the second
     return dict(zip(targets, (first, values), strict=True)) if targets else {}
-
-
-def _usual_target(estimator: Any, method: str, answer: Any, targets: list) -> Any:
-    """Return the second of two classes; None if the predictions are numbers."""
-    if len(targets) != 2 or not hasattr(estimator, "classes_"):
-        raise ValueError(
-            f"target is needed, because {type(estimator).__name__} has several classes or outputs; "
-            f"expected one of {short(targets, 8)}, or firm_by_class for all of them"
-        )
-    numbers = method == "predict" and np.asarray(answer).dtype.kind in "biuf"
-    return None if numbers else targets[1]

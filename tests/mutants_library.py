@@ -108,7 +108,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "binary": [
         ("binary.py", "np.sqrt(p_a * (1 - p_a))", "(p_a * (1 - p_a))"),
         ("binary.py", "np.sqrt(2**k - 1)", "np.sqrt(2**k)"),
-        ("binary.py", "(n_minus - n_plus) / (2 * n * root)", "(n_plus - n_minus) / (2 * n * root)"),
+        ("binary.py", "(n_minus - n_plus) * D1", "(n_plus - n_minus) * D1"),
         ("binary.py", "s - s.mean()", "s"),
         ("binary.py", "np.sqrt(p / np.where(p < 1, 1 - p, 1))",
          "np.sqrt(np.where(p < 1, 1 - p, 1) / np.maximum(p, 1e-9))"),
@@ -152,7 +152,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "scores": [
         ("scores.py", "(first, values), strict", "(values, first), strict"),
-        ("scores.py", "None if numbers else targets[1]", "None if numbers else targets[0]"),
+        ("scores.py", "None if numbers else [*found][1]", "None if numbers else [*found][0]"),
         ("scores.py", "{label: values == label", "{label: values != label"),
     ],
     "measure result": [

@@ -125,7 +125,7 @@ def test_gattaca_background_and_mutations():
         ({"mutations": 0, "unseen": True}, "mutations must be an integer from 1 to 7, got 0"),
         (
             {"motif": "A", "unseen": True},
-            "motif='A' occurs by chance too often for unseen=True: 5000 of 5000 sequences",
+            "motif='A' occurs too often by chance for unseen=True in 5000 sequences",
         ),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
         ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
@@ -193,7 +193,7 @@ def test_bad_files_are_named_and_left_alone(tmp_path, spoil, message):
     with pytest.raises(ValueError, match=message) as error:
         splice("donor", folder=tmp_path)
     assert str(path) in str(error.value)
-    assert "restore it with git, make it again with the scripts in data/" in str(error.value)
+    assert "restore it with git, or name another data/" in str(error.value)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

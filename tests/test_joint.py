@@ -220,11 +220,17 @@ def test_stability_matches_rows_and_is_never_negative():
     [
         (lambda X: firm(X[:9, 0], normal(9, 300), INTERACTION), "are 44850 pairs; expected at"),
         (lambda X: firmlib.search(X[:, 0], normal(1000, 80), order=3), "rules of 3 conditions on"),
-        (lambda X: firmlib.search(X[:, 0] * 0, X), "constant: there is nothing to search"),
+        (
+            lambda X: firmlib.search(X[:, 0] * 0, X),
+            "^no rule of up to 2 conditions .* a score that varies",
+        ),
         (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),
         (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),
         (lambda X: firmlib.stability(lambda X: X, X, X[:, 0]), "must be a scikit-learn estimator"),
-        (lambda X: firmlib.stability(LinearRegression(), X, X[:9, 0]), "y has 9 rows, but X has"),
+        (
+            lambda X: firmlib.stability(LinearRegression(), X, X[:9, 0]),
+            r"y has shape \(9,\), expected",
+        ),
     ],
 )
 def test_messages(call, message):

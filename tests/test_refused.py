@@ -69,10 +69,19 @@ CASES = [
         lambda: KernelExpansion([1.0], np.ones((1, 3000)), "poly", degree=3).unfold(),
         r"^the unfolded features of shape \(\d+, \d+\) would take \d+\.\d GiB",
     ),
-    (lambda: binary.firm_binary(1, 2, 1.2), r"^p_a must lie in \[0, 1\], got 1.2"),
+    (
+        lambda: binary.firm_binary(1, 2, 1.2),
+        r"^p_a must lie in \[0, 1\], got 1 outside, the first 1.2",
+    ),
     (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"broadcast .*\(3,\).*\(2,\)"),
-    (lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]), "^values must hold only -1, 0"),
-    (lambda: binary.firm_empirical([1, 2], (B + 1) / 2), "^X must hold only -1 and 1, got 0"),
+    (
+        lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]),
+        "^values must hold only -1 and 0 and 1, got 1 that differ",
+    ),
+    (
+        lambda: binary.firm_empirical([1, 2], (B + 1) / 2),
+        "^X must hold only -1 and 1, got .* that differ, the first 0",
+    ),
     (lambda: binary.firm_conjunctions([1, 2, 3], [[0], [1], [2]]), "^X must hold only 0 and 2"),
     (lambda: binary.firm_conjunctions([0, 1], np.eye(2, 20_000)), "^the table of conjunctions"),
     (lambda: normal.firm_taylor(lambda x: x, np.ones((2, 3))), r"^cov has shape \(2, 3\), exp"),
@@ -180,7 +189,7 @@ DAYS = pd.DataFrame(
 )
 RESOLVED = [
     (X, ["age"], r"^feature 'age' is not a column of X, whose 3 columns are \['x0', 'x1', 'x2"),
-    (X, [True], r"^features=\[True\] must .* for a mask np.flatnonzero\(mask\)"),
+    (X, [True], r"^features=\[True\] must .* for a mask pass np.flatnonzero\(mask\)"),
     (np.eye(2, 50), "age", r"^feature 'age' is not .* whose 50 columns are .*'x7', …\]$"),
     (X, features.exclude(0, 1, 2), "^features is empty"),
     (X, S, r"^features=\[.*, …\] must .* Labels y are not a feature"),

@@ -41,11 +41,7 @@ class Unexplained:
 
 
 def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
-    """Return hat functions (n, knots) around at most `most` knots in the rows, two in each row.
-
-    Each of the 5 `most` most frequent levels of a nominal column is a knot, and so is a missing
-    value. Beyond the outermost knots the hats continue as lines.
-    """
+    """Return hat functions (n, knots) around `most` knots, two in each row; lines go on outside."""
     x = column.values
     known = ~np.isnan(x)
     knots, index = np.unique(x[known], return_inverse=True)
@@ -127,13 +123,8 @@ def unexplained(
     fast for 100 knots, or in noise if the score is not a function of X. If it is large, look at
     ``Pairs("interaction")`` before you drop a column.
 
-    Parameters
-    ----------
-    score, X, sample_weight, groups, categorical, response_method, target
-        As for `firmlib.firm`.
+    `sample_weight`, `groups`, `categorical`, `response_method` and `target` are as for `firm`.
 
-    Examples
-    --------
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
     >>> firmlib.unexplained(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)

@@ -1,8 +1,7 @@
 """Cross-fitting: what columns predict of the scores of rows that the model did not see.
 
 A model is a smooth trend (splines of each column and products of two columns, by ridge regression)
-plus boosted trees for what the trend leaves. It is fitted to all parts of the rows but one, which
-it predicts.
+plus boosted trees for what it leaves, fitted to all parts of the rows but the one to predict.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
 
 def design(columns: Sequence[Column], n: int) -> np.ndarray:
-    """Return columns as numbers (n, k): indicators of nominal levels and of missing values.
-
-    A level that only one row has tells nothing of other rows, so it is left out.
-    """
+    """Return columns as numbers (n, k): indicators of nominal levels and of missing values."""
     parts: list[np.ndarray] = []
     for column in columns:
         f = column.values
@@ -39,7 +35,8 @@ def design(columns: Sequence[Column], n: int) -> np.ndarray:
             levels, count = np.unique(f[~missing], return_counts=True)
             two = len(levels) == 2 and not missing.any()
             order = np.argsort(-count, kind="stable")[: 1 if two else LEVELS]
-            parts += [(f == t).astype(float) for t in levels[order][count[order] > 1]]
+            some = levels[order][count[order] > 1]  # one row alone tells nothing of others
+            parts += [(f == t).astype(float) for t in some]
         elif not missing.all():
             f = np.where(missing, f[~missing].mean(), f)
             f = f / max(np.abs(f).max(), 1e-300)  # so that squares neither overflow nor vanish
@@ -53,9 +50,8 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
     """Return predictions of r (PARTS, n) by models of which the k-th did not see part k.
 
     Each part may have scores of its own, r (PARTS, n). Models see all other rows, or every second
-    fold of them. Models that are compared have the same `width`, on which the number of knots
-    depends. The trees count as far as they predict what the trend leaves, so that they add little
-    noise.
+    fold of them. Their `width` gives the number of knots; those that are compared share it. Trees
+    count as far as they predict what the trend leaves, so that they add little noise.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor  # these take long to import
     from sklearn.linear_model import RidgeCV

@@ -52,28 +52,16 @@ def search(
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
     A condition says that a number lies above or below a threshold (tenths of the rows), that a
-    category has a level, or that a value is missing. One random half of the rows is searched
-    exhaustively; importances come from the other half, because the best of many rules
-    looks too good on the rows where it was found. A search that would take more than a minute
-    raises an error with the number of rules.
+    category has a level, or that a value is missing. One random half of the rows, 200 or more, is
+    searched exhaustively, if that takes less than a minute; importances come from the other half,
+    because the best of many rules looks too good on the rows where it was found.
 
-    Parameters
-    ----------
-    score, X, sample_weight, groups, categorical, response_method, target, confidence_level
-        As for `firmlib.firm`; at least 200 rows. Rows of one unit stay in one half.
-    order, n : int, default 2 and 10
-        The largest number of conditions in a rule; the largest number of rules to return.
-    min_rows : int, default 20
-        Rows of the searched half in which a rule must hold, and in which it must fail.
-    distinct : float, default 0.8
-        Rules whose indicator correlates more than this with that of a better one are left out. So
-        are rules that do not beat each rule without one of their conditions by a standard error,
-        and all but the best rule with the same columns and relations (>, ≤, =, ≠).
-    random_state : int, default 0
-        For the split.
+    A rule must hold in `min_rows` of the searched rows, and fail in as many; it must beat each rule
+    without one of its conditions by a standard error. At most `n` rules are returned, no two with
+    the same columns and relations (>, ≤, =, ≠) or indicators correlated by more than `distinct`.
+    `sample_weight`, `groups`, `categorical`, `response_method`, `target` and `confidence_level` are
+    as for `firmlib.firm`; rows of one unit stay in one half.
 
-    Examples
-    --------
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
     >>> model = lambda X: (X[:, 0] > 0.5) & (X[:, 2] < 0)
@@ -89,15 +77,12 @@ def search(
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)
     if rows.n < _SMALLEST:
-        raise ValueError(
-            f"X has {rows.n} rows with a weight; expected at least {_SMALLEST}, of which one half "
-            "is searched and the other measures what was found"
-        )
-    if not np.ptp(rows.s):
-        raise ValueError(f"score={rows.mean:g} is constant: there is nothing to search for")
+        raise ValueError(f"X has {rows.n} rows with a weight; expected at least {_SMALLEST}")
+
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
-    columns = ((name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names))
-    found = [family for name, column in columns for family in _families(name, column)]
+    found = []
+    for j, name in enumerate(table.names):
+        found += _families(name, table.column(j).take(rows.keep))
     if not found:
         raise ValueError("no column of X has two values: there is nothing to search")
     names = np.concatenate([some for some, _ in found])
@@ -111,22 +96,21 @@ def search(
     rules = different(rules, holds[:, seen], r, p, n, distinct)
     if not rules:
         raise ValueError(
-            f"no rule of up to {order} conditions matters that holds in min_rows={min_rows} rows "
-            "of the searched half, and fails in as many; expected fewer min_rows, or more rows"
+            f"no rule of up to {order} conditions that matters holds, and fails, in min_rows="
+            f"{min_rows} searched rows; expected a score that varies, more rows or fewer min_rows"
         )
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
-        rows.s[~seen],
+        response._replace(values=rows.s[~seen]),
         1.0 * met[:, ~seen].T,
         feature_names=[" ∧ ".join(names[rule]) for rule in rules],
         sample_weight=rows.w[~seen],
         groups=None if rows.unit is None else rows.unit[~seen],
         confidence_level=confidence_level,
     )
-    own = {f.name: getattr(result, f.name) for f in fields(result) if f.init}
-    own |= {"response": response.method, "target": response.target}
-    own |= {"searched": importance(met[:, seen], r, p), "covered": met @ rows.w / rows.w.sum()}
-    return SearchResult(**own)
+    own = {field.name: getattr(result, field.name) for field in fields(result)}
+    searched, covered = importance(met[:, seen], r, p), met @ rows.w / rows.w.sum()
+    return SearchResult(**own, searched=searched, covered=covered)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -135,11 +119,6 @@ class SearchResult(FirmResult):
 
     `searched` is Q of each rule on the searched rows, which is too large because the rule is the
     best of many; `covered` is the share of all rows in which the rule holds.
-
-    >>> import firmlib
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> firmlib.search(X[:, 0] > 0, X, order=1, n=1).covered.round(1)
-    array([0.5])
     """
 
     searched: np.ndarray
@@ -153,10 +132,7 @@ class SearchResult(FirmResult):
 
 
 def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield conditions on a column with the same relation: names, and who meets each (k, n).
-
-    A missing value is neither above nor below a threshold.
-    """
+    """Yield conditions on a column with the same relation: names, and who meets each (k, n)."""
     f = column.values
     missing = np.isnan(f)
     levels, count = np.unique(f[~missing], return_counts=True)
@@ -184,10 +160,7 @@ def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray
 
 
 def importance(A: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), of sets A (k, n) of rows.
-
-    r are centred scores, and p are weights as shares.
-    """
+    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), of sets A (k, n) of rows."""
     P = A @ p
     return np.abs(A @ (p * r)) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
 
@@ -200,9 +173,8 @@ def best(
     rules, sets = comb(sum(sizes), order), comb(len(families), order)
     if (seconds := rules * n / _SPEED + sets * _START) > _SECONDS:
         raise ValueError(
-            f"{rules:.3g} rules of {order} conditions on {n} rows would take about "
-            f"{seconds / 60:.0f} minutes; expected at most one: search fewer columns, or up to "
-            f"order={order - 1}"
+            f"{rules:.3g} rules of {order} conditions on {n} rows would take {seconds / 60:.0f} "
+            f"minutes; expected at most one: search fewer columns, or up to order={order - 1}"
         )
     start, found = np.cumsum(sizes) - sizes, []
     for depth in range(1, order + 1):
@@ -221,11 +193,7 @@ def best(
 def different(
     rules: Sequence[Rule], holds: np.ndarray, r: np.ndarray, p: np.ndarray, n: int, distinct: float
 ) -> list[Rule]:
-    """Return up to n rules that beat their parts, without those that nearly coincide.
-
-    A rule beats its parts if Q exceeds that of each rule without one of its conditions by its
-    standard error, sqrt(P (1 - P) (Var(r | A) / n_A + Var(r | not A) / n_not_A)).
-    """
+    """Return up to n rules that differ, and beat those without one of their conditions."""
     kept, indicators = [], np.zeros((0, len(r)))
     for rule in rules:
         if len(kept) == n:

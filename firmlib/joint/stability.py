@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.measure import firm
+from firmlib.tables.checks import check_shape
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
@@ -33,20 +34,11 @@ def stability(
     and its standard deviation from the "rows", from the "model" (the spread over the fits) and in
     "total".
 
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-    X, y, features, groups, **options
-        As for `firmlib.firm`; y of shape (n,) is what the model learns.
-    cv : int or scikit-learn splitter, default None
-        Which rows to fit: the training parts of ``cv.split(X, y, groups)``, two or more. By
-        default 20 random halves, whose models vary about as models of all rows vary with new data.
-        By default and with an integer, a unit of `groups` is fitted as a whole or not.
-    standardize : bool, default False
-        Divide each fit's importances by the standard deviation of its scores.
+    `features`, `groups` and `options` are as for `firmlib.firm`. Each training part of
+    ``cv.split(X, y, groups)`` is fitted. By default, `cv` makes 20 random halves, whose models vary
+    about as models of all rows vary with new data; they, and an integer `cv`, keep units together.
+    With `standardize`, each fit's importances are divided by the sd of its scores.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import Ridge
     >>> import firmlib
     >>> rng = np.random.default_rng(0)
@@ -64,15 +56,11 @@ def stability(
 
     if isinstance(estimator, type) or not all(hasattr(estimator, a) for a in ("fit", "get_params")):
         name = getattr(estimator, "__name__", type(estimator).__name__)
-        raise ValueError(
-            f"estimator={name} must be a scikit-learn estimator, which is fitted again; for other "
-            "scores use firm"
-        )
+        raise ValueError(f"estimator={name} must be a scikit-learn estimator, to be fitted again")
     table = Table.of(X)
     table.check_rows("y", y)
     y, unit = np.asarray(y), None
-    if len(y) != table.n:
-        raise ValueError(f"y has {len(y)} rows, but X has {table.n}; expected one value per row")
+    check_shape("y", y.shape[:1], (table.n,))
     if groups is not None:
         unit = np.unique(table.vector("groups", groups).values, return_inverse=True)[1]
     if cv is None:
@@ -92,6 +80,6 @@ def stability(
     Q = np.array([result.importances for result in results])
     rows = np.sqrt(np.mean([result.standard_error**2 for result in results], axis=0))
     columns = {"importance": Q.mean(axis=0), "rows": rows, "model": Q.std(axis=0, ddof=1)}
-    frame = pd.DataFrame(columns | {"total": np.hypot(rows, columns["model"])})
-    frame.index = pd.Index(results[0].feature_names, name="feature")
+    columns["total"] = np.hypot(rows, columns["model"])
+    frame = pd.DataFrame(columns, pd.Index(results[0], name="feature"))
     return frame.sort_values("importance", ascending=False, kind="stable")

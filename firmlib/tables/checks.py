@@ -50,10 +50,8 @@ def is_model(value: Any) -> bool:
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
-    if np.ma.is_masked(value):
-        raise ValueError(
-            f"{name} must not be masked, got {np.ma.count_masked(value)} masked values"
-        )
+    if masked := np.ma.count_masked(value):
+        raise ValueError(f"{name} must not be masked, got {masked} masked values")
     try:
         array = np.asarray(as_numpy(value))
         if array.dtype.kind in "mM":
@@ -116,9 +114,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
 def check_probability(name: str, value: ArrayLike) -> np.ndarray:
     """Return `value` as a float array of any shape with entries in [0, 1]."""
     array = check_array(name, value, np.ndim(value))
-    bad = array[(array < 0) | (array > 1)]
-    if bad.size:
-        raise ValueError(f"{name} must lie in [0, 1], got {bad.flat[0]}")
+    refuse(f"{name} must lie in [0, 1]", (array < 0) | (array > 1), array, "outside")
     return array
 
 
@@ -135,7 +131,5 @@ def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
     """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
     size = itemsize * math.prod(map(int, shape))
     if size > MEMORY_LIMIT:
-        raise ValueError(
-            f"{name} of shape {shape} would take {size / 2**30:.1f} GiB, "
-            f"more than the {MEMORY_LIMIT / 2**30:.0f} GiB allowed"
-        )
+        least, most = size / 2**30, MEMORY_LIMIT / 2**30
+        raise ValueError(f"{name} of shape {shape} would take {least:.1f} GiB, above {most:.0f}")

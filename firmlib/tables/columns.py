@@ -15,14 +15,10 @@ _MICROSECONDS = {"date": "datetime64[us]", "duration": "timedelta64[us]"}
 
 
 class Column(NamedTuple):
-    """One value per row, nan if it is missing.
-
-    `kind` is "number", "date", "duration", "ordered" or "nominal". For the last two, value k stands
-    for ``labels[k]``. Integers that floats would merge are "ordered".
-    """
+    """One value per row, nan if missing; value k of an "ordered" or "nominal" is ``labels[k]``."""
 
     values: np.ndarray
-    kind: str = "number"
+    kind: str = "number"  # or date, duration, ordered (as integers that floats merge), nominal
     labels: np.ndarray | None = None
 
     @property
@@ -73,18 +69,15 @@ class Column(NamedTuple):
         if np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
-            raise ValueError(
-                f"{name} holds {before.kind} values in one chunk and {self.kind} values in another"
-            )
+            kinds = f"{before.kind} values in one chunk and {self.kind} values in another"
+            raise ValueError(f"{name} holds {kinds}")
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
         labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
         new = labels[len(before.labels) :].tolist()
         if new and self.kind == "ordered":
-            raise ValueError(
-                f"{name} has the ordered levels {short(before.labels.tolist())} in one chunk and "
-                f"also {short(new)} in another; expected the same levels in all chunks"
-            )
+            levels = f"the ordered levels {short(before.labels.tolist())} in one chunk"
+            raise ValueError(f"{name} has {levels} and also {short(new)} in another")
         codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
         labels = labels.to_numpy() if new else before.labels
         return self._replace(values=codes.astype(float), labels=labels)
@@ -101,13 +94,8 @@ def as_array(name: str, values: Any) -> np.ndarray:
 
 
 def read(name: str, values: Any, n: int) -> Column:
-    """Return what an array, a list, a tensor or a column of any frame holds, one value per row.
-
-    >>> read("size", ["S", None, "L"], 3).values
-    array([ 1., nan,  0.])
-    """
-    if hasattr(values, "detach"):
-        values = as_numpy(values)
+    """Return what an array, a list, a tensor or a column of any frame holds, one value per row."""
+    values = as_numpy(values)
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):
         check_shape(name, values.shape, (n,))
@@ -131,8 +119,7 @@ def read(name: str, values: Any, n: int) -> Column:
         placed[known] = column.values
         column = column._replace(values=placed)
     infinite = np.isinf(column.values)
-    if infinite.any():
-        refuse(f"{name} must be finite or missing", infinite, column.values, "infinite values")
+    refuse(f"{name} must be finite or missing", infinite, column.values, "infinite values")
     return column
 
 
@@ -187,7 +174,7 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
             return Column(codes.astype(float), "nominal", np.asarray(labels))
         case "integer":
             try:
-                return _of_array(name, values.astype(np.int64))
+                return _integers(values.astype(np.int64))
             except OverflowError:  # beyond 64 bits they stay objects
                 return _integers(values)
         case "boolean":
@@ -203,8 +190,6 @@ def _of_objects(name: str, values: np.ndarray) -> Column:
         case _:
             first = values[0]
             other = next((v for v in values if type(v) is not type(first)), first)
-            raise ValueError(
-                f"{name} holds values such as {first!r} ({type(first).__name__}) and {other!r} "
-                f"({type(other).__name__}); expected numbers, words, dates or truth values, all "
-                "of one kind"
-            )
+            both = " and ".join(f"{v!r} ({type(v).__name__})" for v in (first, other))
+            expected = "expected numbers, words, dates or truth values, all of one kind"
+            raise ValueError(f"{name} holds values such as {both}; {expected}")

@@ -41,10 +41,8 @@ def _is_on_disk(X: Any) -> bool:
 def named(score: Any, **columns: Any) -> dict[str, Any]:
     """Return the weights and groups of rows in chunks; raise unless they name columns."""
     if not is_model(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or a callable, because the rows "
-            "come in chunks; pass the scores of each chunk to partial_fit"
-        )
+        wanted = "must be a fitted model or a callable, because the rows come in chunks"
+        raise ValueError(f"score={type(score).__name__} {wanted}; or pass scores to partial_fit")
     for name, value in columns.items():
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{name} must name a column, because the rows come in chunks")
@@ -92,11 +90,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
 
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
-    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`.
-
-    Each partition is computed once and summed where its rows are; streams are copied because Dask
-    runs a lost task again.
-    """
+    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
     from dask.base import compute, persist
     from dask.delayed import delayed
     from dask.diagnostics.progress import ProgressBar
@@ -124,7 +118,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
 
 
 def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: int) -> Any:
-    one = copy.deepcopy(stream)
+    one = copy.deepcopy(stream)  # because Dask runs a lost task again
     one._start = number << 32  # rows of several partitions have different positions, and so folds
     return one.partial_fit(table, score, **columns)
 
@@ -142,10 +136,8 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
         data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
         groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
     except (OSError, ValueError) as error:  # of pyarrow
-        raise ValueError(
-            f"X={X!r} must be a Parquet file, or a folder or a pattern of them; read other files "
-            f"first, for instance with pandas.read_csv ({error})"
-        ) from error
+        wanted = "a Parquet file, a folder or a pattern of them; read others with pandas.read_csv"
+        raise ValueError(f"X={X!r} must be {wanted} ({error})") from error
     for group in groups:
         rows = sum(part.num_rows for part in group.row_groups or [])
         check_memory(f"a row group of {group.path}", (rows, len(data.schema)))

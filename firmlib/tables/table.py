@@ -15,13 +15,7 @@ from firmlib.tables.columns import Column, as_array, read
 
 
 class Table:
-    """A table whose columns are read as numbers when they are asked for.
-
-    The data stay as they are, for the model. A chunk (`at_least` is 0) may lack rows and levels.
-
-    >>> Table([[1, 2], [3, 4], [5, np.nan]]).column("x1").values
-    array([ 2.,  4., nan])
-    """
+    """A table, whose columns are read when they are asked for; a chunk needs no rows or levels."""
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
         kind = type(data).__name__
@@ -30,10 +24,8 @@ class Table:
         self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
         if len(shape) != 2 or shape[0] < at_least or shape[1] < 1:
-            raise ValueError(
-                f"{name} must be a table with 2 axes, at least {at_least} rows and 1 column, got "
-                f"{kind} of shape {shape}"
-            )
+            wanted = f"a table with 2 axes, at least {at_least} rows and 1 column"
+            raise ValueError(f"{name} must be {wanted}, got {kind} of shape {shape}")
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
@@ -46,9 +38,8 @@ class Table:
     @cached_property
     def names(self) -> list[str]:
         """The names of its columns; x0, x1, ... if it has none."""
-        if not hasattr(self.data, "columns"):
-            return [f"x{j}" for j in range(self.width)]
-        return list(map(str, self.readable.columns))
+        named = hasattr(self.data, "columns")
+        return [*map(str, self.readable.columns)] if named else [f"x{j}" for j in range(self.width)]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -59,17 +50,13 @@ class Table:
         if isinstance(j, str) and j in self._positions:
             return self._positions[j]
         if not is_integer(j) or not -self.width <= j < self.width:
-            raise ValueError(
-                f"{what} {j!r} is not a column of {self.name}, whose {self.width} columns are "
-                f"{short(self.names, 8)}"
-            )
+            known = f"whose {self.width} columns are {short(self.names, 8)}"
+            raise ValueError(f"{what} {j!r} is not a column of {self.name}, {known}")
         place = int(j) % self.width
         labelled = self._positions.get(str(j), place)
         if labelled != place:
-            raise ValueError(
-                f"{what} {j} may be the column at position {j} of {self.name} or the column with "
-                f"the label {j}, at position {labelled}; pass {str(j)!r} for the label"
-            )
+            either = f"the column at position {j} of {self.name} or the one labelled {j}"
+            raise ValueError(f"{what} {j} may be {either}; pass {str(j)!r} for the label")
         return place
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
@@ -145,8 +132,7 @@ class Table:
         if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
             raise ValueError(
                 f"{name} has the index {short(index.tolist())}, but {self.name} has "
-                f"{short(own.tolist())}; use .loc[{self.name}.index] to match rows by label, or "
-                ".to_numpy() if the rows are in the same order already"
+                f"{short(own.tolist())}; match rows by .loc[{self.name}.index], or use .to_numpy()"
             )
 
 
