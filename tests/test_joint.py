@@ -106,6 +106,18 @@ def test_additive_score_has_no_interactions_whatever_the_correlations():
     assert (result.pvalues_adjusted() > 0.05).all()
 
 
+def test_a_column_that_follows_from_another_does_not_interact_with_it():
+    few_p = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        a, few = rng.normal(size=700), rng.integers(0, 4, 700)
+        X = pd.DataFrame({"a": a, "few": few, "word": np.where(a > 0, "up", "down")})
+        result = firm(a * few, X, INTERACTION)
+        few_p.append(result["a × word"]["pvalue"])
+        assert result["a × few"]["pvalue"] < 1e-6
+    assert np.mean(np.array(few_p) < 0.05) <= 0.1
+
+
 def test_interaction_of_a_product():
     a, b, c = normal(20_000, 3).T
     result = firm(a * b + c, np.column_stack([a, b, c]), INTERACTION)

@@ -145,7 +145,7 @@ def test_contrast(
         signal += c * (S**2 / np.maximum(P, TINY)).sum()
         noise, between = noise + c * each.sum(), between + c * (each**2).sum()
     within = (u**2 / np.maximum(n - 1, 1)).sum()
-    if signal <= TINY or noise <= 1e-15 * signal:
+    if signal <= TINY or abs(noise) <= 1e-15 * signal:
         return signal, float(signal <= TINY)
     with np.errstate(all="ignore"):
         found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
