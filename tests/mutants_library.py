@@ -170,7 +170,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "claims": [
         ("compendium/claims.py", '"partly" if any(', '"partly" if all('),
-        ("compendium/parameters.py", "and not entry >= low", "and entry > low"),
+        ("compendium/parameters.py", "entry, low, high)", "entry, low)"),
     ],
     "strings_kernel": [
         ("strings/kernel.py", "delta * self.beta[-1] / len", "delta * self.beta[0] / len"),

@@ -67,19 +67,10 @@ def record(
     and `measured` has its values. `expected` is the printed form, `correction` the corrected one,
     and `corrected` says whether the correction holds. The verdict is "confirmed" if all parts hold,
     "corrected" if a correction holds, and otherwise "partly" or "not reproduced".
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> os.environ["FIRMLIB_OUTPUT"] = tempfile.mkdtemp()
-    >>> from firmlib.compendium import claims
-    >>> claims.record("2.3-variance", {"size": False}, finding="Half of it.")
-    2.3-variance: not reproduced. Half of it.
     """
     known = {claim.id: claim for claim in registry()}
     check_option("id", id, known)
     parts = dict(parts) if isinstance(parts, Mapping) else {"as printed": parts}
-    size = f"finding must have 1 to {LONGEST} characters, got {len(finding)}"
     flags = [*parts.values(), corrected or False]
     for wrong, message in (
         (not parts, "parts holds no check"),
@@ -87,7 +78,8 @@ def record(
             not all(isinstance(flag, bool | np.bool_) for flag in flags),
             f"every check must be True or False, got {parts} and corrected={corrected!r}",
         ),
-        (not 0 < len(finding) <= LONGEST, size),
+        (not finding, "finding is empty"),
+        (len(finding) > LONGEST, f"finding has {len(finding)} characters, more than {LONGEST}"),
         (correction and not expected, "a correction needs what it corrects, expected"),
         (correction and not corrected, f"the correction {correction!r} did not hold either"),
         (corrected is not None and not correction, "corrected is given without the correction"),

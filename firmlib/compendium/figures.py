@@ -63,11 +63,7 @@ def heat_map(
 
 
 def save(figure: Figure, name: str, data: pd.DataFrame) -> None:
-    """Write a figure as png and svg and its values as csv, to the output folder.
-
-    Files are reproducible byte for byte. The figure is laid out once for the files and once for
-    the screen, where text is wider.
-    """
+    """Write a figure as png and svg and its values as csv, the same byte for byte each time."""
     engine, screen = figure.get_layout_engine(), figure.dpi
 
     def lay_out(dpi: float) -> None:
@@ -82,6 +78,6 @@ def save(figure: Figure, name: str, data: pd.DataFrame) -> None:
             buffer = BytesIO()
             figure.savefig(buffer, format=suffix, metadata=metadata)
             write_atomic(output_dir() / "figures" / f"{name}.{suffix}", buffer.getvalue())
-        lay_out(screen)
+        lay_out(screen)  # where text is wider
     csv = data.to_csv(index=False, float_format="%.10g", lineterminator="\n")
     write_atomic(output_dir() / "data" / f"{name}.csv", csv)

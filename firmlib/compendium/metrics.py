@@ -19,19 +19,7 @@ class Metrics(dict[str, Any]):
 
 
 def record(**scalars: Any) -> Metrics:
-    """Add numbers, truth values or strings to metrics.json, for a sweep's table.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> os.environ["FIRMLIB_OUTPUT"] = tempfile.mkdtemp()
-    >>> from firmlib.compendium import metrics
-    >>> metrics.record(rank=1, auc=0.912345)
-    rank  1
-    auc   0.9123
-    """
-    if not scalars:
-        raise ValueError("there is nothing to record; write, for example, record(rank=1)")
+    """Add numbers, truth values or strings to metrics.json, for a sweep's table."""
     values = {name: v.item() if isinstance(v, np.generic) else v for name, v in scalars.items()}
     for name, value in values.items():
         if not isinstance(value, int | float | str):

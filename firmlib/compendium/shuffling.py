@@ -8,11 +8,7 @@ import numpy as np
 def permutation_importance(
     score: Callable[[np.ndarray], np.ndarray], X: np.ndarray, *, n_repeats: int, random_state: int
 ) -> np.ndarray:
-    """Return the mean loss of a score when one input is shuffled, for each input.
-
-    The values equal scikit-learn's. For speed, `score` gets all shuffled copies of the table at
-    once, shape (m, n, d), and returns m numbers.
-    """
+    """Return the mean losses, as scikit-learn; `score` maps tables (m, n, d) at once to (m,)."""
     n, d = X.shape
     seed = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max + 1)
     rng, step, row = np.random.RandomState(seed), np.arange(n), np.arange(n)
