@@ -68,8 +68,13 @@ class KernelExpansion:
         if coef.size > max(coef.shape):
             shape = f"{attribute} of shape {coef.shape}"
             raise ValueError(f"estimator={name} has several outputs, {shape}; expected one")
-        if not kernel:
-            return cls._linear(estimator, coef.ravel())
+        if not kernel:  # the only center is the weights
+            weights = coef.ravel()
+            points = np.vstack([np.zeros_like(weights), np.eye(len(weights))])
+            zero, *steps = as_score(estimator, points)
+            if not np.allclose(steps - zero, weights):
+                raise ValueError(f"estimator={name} is not linear: its score is not X @ coef_ + b")
+            return cls(np.ones(1), weights[None], "linear", intercept=zero)
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
         return cls(
@@ -81,16 +86,6 @@ class KernelExpansion:
             degree=estimator.degree,
             intercept=np.ravel(getattr(estimator, "intercept_", 0.0))[0],
         )
-
-    @classmethod
-    def _linear(cls, estimator: Any, weights: np.ndarray) -> Self:
-        """Return the expansion of a linear model, whose only center is its weights."""
-        points = np.vstack([np.zeros_like(weights), np.eye(len(weights))])
-        zero, *steps = as_score(estimator, points)
-        if not np.allclose(steps - zero, weights):
-            name = type(estimator).__name__
-            raise ValueError(f"estimator={name} is not linear: its score is not X @ coef_ + b")
-        return cls(np.ones(1), weights[None], "linear", intercept=zero)
 
     @property
     def width(self) -> float:
@@ -116,11 +111,10 @@ class KernelExpansion:
         """Explicit weights w = sum_i alpha_i Phi(x_i) of a linear or polynomial kernel (Section 1).
 
         Return the exponents m of the monomials (M, d), and their weights (M,) in feature space,
-        where (scale x'y + coef0)^D = Phi(x)'Phi(y) with m_0 = D - |m| and
+        where (scale x'y + coef0)^D = Phi(x)'Phi(y), m_0 = D - |m|, and the coefficient of x^m in s
+        is w_m times the root in
 
             Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m.
-
-        The coefficient of x^m in s is w_m times that root.
 
         >>> from firmlib.expansion import KernelExpansion
         >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
@@ -162,5 +156,6 @@ def gradient(score: Any, X: ArrayLike) -> np.ndarray:
     >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)
     array([[2.]])
     """
-    known = isinstance(score, KernelExpansion)
-    return (score if known else KernelExpansion.from_estimator(score)).gradient(X)
+    if not isinstance(score, KernelExpansion):
+        score = KernelExpansion.from_estimator(score)
+    return score.gradient(X)
