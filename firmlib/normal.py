@@ -27,8 +27,7 @@ def firm_linear(
     Q is signed, and 0 for a constant feature. `weights` (d,) and `cov` (d, d) are w and Sigma, and
     D is the diagonal matrix of the standard deviations. `directions` (m, d) has one feature a'x per
     row, Q_a = a'Sigma w / sqrt(a'Sigma a), by default one per input. With `given`, the positions of
-    known inputs X_G, Sigma is the conditional covariance Sigma - Sigma[:, G] Sigma[G, G]^-1
-    Sigma[G, :], and Q is what a feature adds to X_G.
+    known inputs, Sigma is the covariance given them, and Q is what a feature adds to them.
 
     A lasso uses only one of two nearly equal inputs; FIRM finds both important:
 
@@ -61,9 +60,9 @@ def firm_taylor(
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
     Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
-    the tangent plane, with the same `cov` and `directions`. It is exact for linear s and can be
-    very inaccurate otherwise. `gradient` is g (d,), or a callable (1, d) -> (1, d) such as
-    `KernelExpansion.gradient`, which is evaluated at the `mean`, by default zero as in the paper.
+    the tangent plane. It is exact for linear s and can be very inaccurate otherwise. `gradient` is
+    g (d,), or a callable such as `KernelExpansion.gradient`, evaluated at the `mean`, by default
+    zero as in the paper. `cov` and `directions` are as for `firm_linear`.
 
     >>> from firmlib.normal import firm_taylor
     >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
@@ -144,9 +143,8 @@ def _rbf(s: KernelExpansion, c: np.ndarray, cov: np.ndarray, a: np.ndarray, v: f
 def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     """Covariance with its correlations shrunk towards zero (doi:10.2202/1544-6115.1175).
 
-    S* = (1 - lambda) S + lambda diag(S), where S is the sample covariance and lambda the
-    `shrinkage_intensity`, does not depend on the units of the inputs. `X` may have fewer rows than
-    columns; the result is positive definite if lambda > 0 and no column is constant.
+    S* = (1 - lambda) S + lambda diag(S), with the sample covariance S of `X` and lambda the
+    `shrinkage_intensity`, is positive definite if lambda > 0 and no column is constant.
 
     >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
