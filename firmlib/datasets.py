@@ -39,9 +39,8 @@ def boolean_table(
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
     The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
-    weakest, ``~`` (or ¬, !, not), ``&`` (∧, and), ``^`` (⊕) and ``|`` (∨, or); no other code runs.
-    There are `n_variables`, 1 to 10, of which the last changes fastest. The `coding` of false and
-    true is 0 and 1 ("01") or -1 and +1 ("+-").
+    weakest, ``~`` (or ¬, !, not), ``&`` (∧, and), ``^`` (⊕) and ``|`` (∨, or). The last of 1 to 10
+    `n_variables` changes fastest. The `coding` of false and true is "01" or "+-" (-1 and +1).
 
     >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
@@ -104,11 +103,11 @@ def gattaca(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Random DNA X with a mutated motif planted in one class of y (Section 3.3).
 
-    Half of the `n` sequences of this `length` are in each class, -1 and +1. The first position of
-    the `motif`, from 0, is normal with mean `center` and `sd`. In each copy, letters at `mutations`
-    random places are replaced. With `unseen`, new letters always differ from old ones, and no
-    sequence contains the motif; otherwise, as in the paper, a quarter do not change. `background`
-    has the probabilities of A, C, G, T, which are 0 to 3 in X, outside the motif.
+    Half of the `n` sequences of this `length` are in each class, -1 and +1. The `motif` begins at a
+    normal position with mean `center` and `sd`. In each copy, letters at `mutations` random places
+    are replaced. With `unseen`, new letters differ from old ones, and no sequence contains the
+    motif; otherwise, as in the paper, a quarter do not change. `background` has the probabilities
+    of A, C, G, T, which are 0 to 3 in X, outside the motif.
 
     >>> from firmlib.datasets import gattaca
     >>> from firmlib.strings import decode
@@ -118,8 +117,7 @@ def gattaca(
     """
     if not motif or set(motif) - set("ACGT"):
         raise ValueError(f"motif={motif!r} must be a string of A, C, G and T")
-    codes = encode([motif])[0]
-    k = len(codes)
+    codes, k = encode([motif])[0], len(motif)
     n, length = check_integer("n", n, 2), check_integer("length", length, k)
     mutations = check_integer("mutations", mutations, int(unseen), k)
     check_number("center", center, 0, length - k)
@@ -134,8 +132,7 @@ def gattaca(
     edges = (p.cumsum() / p.sum())[:-1]  # between letters
     places = np.diff(norm.cdf(np.arange(length - k + 2) - 0.5, center, max(sd, 1e-9)))
     for _ in range(_ROUNDS):
-        u = rng.random_sample((len(draw), length))
-        X[draw] = np.digitize(u, edges)
+        X[draw] = np.digitize(rng.random_sample((len(draw), length)), edges)
         planted = draw[y[draw] == 1]
         copies, row = np.tile(codes, (len(planted), 1)), np.arange(len(planted))[:, None]
         at = np.argsort(rng.random_sample(copies.shape), axis=1, kind="stable")[:, :mutations]
@@ -150,7 +147,7 @@ def gattaca(
 
 
 def data_file(name: str) -> Path:
-    """Return the path of a file in data/ of the compendium, from any working directory.
+    """Return the path of a file in data/ of the compendium.
 
     >>> from firmlib.datasets import data_file
     >>> data_file('claims.json').exists()
@@ -212,6 +209,6 @@ def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.n
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
     (0.11, 12.7)
     """
-    kinds: Any = dict.fromkeys(("carrier", "origin", "dest"), "category")
+    kinds = dict.fromkeys(("carrier", "origin", "dest"), "category")
     X = _read("flights.csv.gz", folder, parse_dates=["scheduled"], dtype=kinds)
     return X, X.pop("dep_delay").to_numpy()
