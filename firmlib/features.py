@@ -37,12 +37,10 @@ class Feature:
         self.function, self.args, self.ready = function, args, ready
 
     def __call__(self, X: Any) -> np.ndarray:
-        """Return the value of every row of X."""
         column = self.of(Table.of(X))
         return column.shown(column.values)
 
     def of(self, table: Table) -> Column:
-        """Return its values in the rows of a table."""
         found = self.function(*self.args) if self.ready else self.function(table, *self.args)
         return found if isinstance(found, Column) else Column(found)
 
@@ -92,8 +90,9 @@ def _label(j: Place) -> str:
 
 
 def _written(value: Any) -> str:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return f"{value:g}" if number else "missing" if value is None else str(value)
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return f"{value:g}"
+    return "missing" if value is None else str(value)
 
 
 def _column(table: Table, j: Place) -> Column:
@@ -158,7 +157,6 @@ class Group:
         self.name = name or " + ".join(map(_label, columns))
 
     def columns(self, table: Table) -> list[Column]:
-        """Return the columns from a `table`."""
         return [table.column(j) for j in self.places]
 
 
@@ -204,8 +202,7 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     if not 0 < len(seen) <= 2:
         cure = f"{'literal' if column.kind == 'nominal' else 'threshold'}({feature.name!r}, ...)"
         raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
-    words = [*map(_written, shown), "other"][:2]
-    return words, np.where(np.isnan(x), np.nan, x != seen[0])
+    return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
 def resolve(features: Any, table: Table) -> list[Feature | Group]:
