@@ -139,7 +139,6 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]
     for way, (text, color) in _DIRECTIONS.items():
         if (some := (np.nan_to_num(direction) == way) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
-
     if (some := high > low).any():
         text = f"{100 * result.confidence_level:g} % confidence interval"
         style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
@@ -167,9 +166,7 @@ def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> None:
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
-    """Draw the `n` features that are most important to any class, one panel per class.
-
-    `results` come from `firm_by_class`; there are `columns` panels in a row.
+    """Draw the `n` features most important to any class, one panel per class, `columns` in a row.
 
     >>> import firmlib
     >>> results = firmlib.firm_by_class(["a", "b", "c", "a"], [[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -246,9 +243,7 @@ def curve_legend(figure: Any) -> None:
 def plot_curves(
     result: FirmResult, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
 ) -> Figure:
-    """Draw q_f of the `n` most important features side by side, on one scale of scores.
-
-    `features` names other features to draw; there are `columns` panels in a row.
+    """Draw q_f of the `n` most important or of other `features`, `columns` in a row, on one scale.
 
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
@@ -273,8 +268,6 @@ def plot_curves(
 
 def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     """Draw the interaction of each pair as a heat map, with a ring where it is significant.
-
-    `result` comes from ``firm(score, X, Pairs("interaction"))``.
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
