@@ -93,18 +93,16 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
         if last - now < 1e-3 * now / len(curves):
             break
     if not rows.population:  # e^2 / (1 - h) has no bias, even in tails with much noise
-        h = sum(_leverage(B, inverse) - 1 / w.sum() for B, inverse in curves)
+        h = np.full(n, -len(curves) / w.sum())
+        for B, inverse in curves:
+            at, value = B.indices.reshape(-1, 2), B.data.reshape(-1, 2)
+            h += np.einsum("na,nab,nb->n", value, inverse[at[:, :, None], at[:, None]], value)
         e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))
     share = min(float(w @ e**2) / total, 1.0)
     influence = w * (e**2 - share * r**2) / total
     folds = np.bincount(rows.fold, influence, rows.G)
     error = 0.0 if rows.population else np.sqrt(rows.G / (rows.G - 1) * (folds**2).sum())
     return e, Unexplained(share, float(error))
-
-
-def _leverage(B: csr_array, inverse: np.ndarray) -> np.ndarray:
-    at, value = B.indices.reshape(-1, 2), B.data.reshape(-1, 2)
-    return np.einsum("na,nab,nb->n", value, inverse[at[:, :, None], at[:, None]], value)
 
 
 def unexplained(
@@ -119,9 +117,8 @@ def unexplained(
 ) -> Unexplained:
     """Share of Var(s) that the best sum g_1(x_1) + g_2(x_2) + ... of single columns leaves.
 
-    A ranking of single columns does not show this part: it is in interactions, in oscillations too
-    fast for 100 knots, or in noise if the score is not a function of X. If it is large, look at
-    ``Pairs("interaction")`` before you drop a column.
+    A ranking of single columns does not show this part: interactions, oscillations too fast for 100
+    knots, and noise. If it is large, look at ``Pairs("interaction")`` before you drop a column.
 
     `sample_weight`, `groups`, `categorical`, `response_method` and `target` are as for `firm`.
 
@@ -132,6 +129,5 @@ def unexplained(
     """
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
-    sample = rows_of(response.values, table, sample_weight, groups)
-    columns = [table.column(j).take(sample.keep) for j in range(table.width)]
-    return additive(sample, columns)[1]
+    rows = rows_of(response.values, table, sample_weight, groups)
+    return additive(rows, [table.column(j).take(rows.keep) for j in range(table.width)])[1]
