@@ -49,7 +49,7 @@ def pairs(
         )
     columns = [read(f, table, rows, how) for f in some]
     if how.missing == "drop":
-        there = np.logical_and.reduce([~np.isnan(c.values) for c in columns])
+        there = np.all([~np.isnan(c.values) for c in columns], axis=0)
         columns, rows = [c.take(there) for c in columns], kept(rows, there)
     e, unexplained = additive(rows, columns)
     most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
@@ -63,10 +63,9 @@ def kept(rows: Rows, there: np.ndarray) -> Rows:
     """Return some of the rows, with their units."""
     if not there.any():
         raise ValueError("missing='drop' leaves no row in which all columns are known")
-    w, unit = rows.w[there], None if rows.unit is None else rows.unit[there]
-    return replace(
-        rows, s=rows.s[there], w=w / w.mean(), fold=rows.fold[there], unit=unit, key=None
-    )
+    s, w, fold = rows.s[there], rows.w[there], rows.fold[there]
+    unit = None if rows.unit is None else rows.unit[there]
+    return replace(rows, s=s, w=w / w.mean(), fold=fold, unit=unit, key=None)
 
 
 def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Feature]:
@@ -132,14 +131,11 @@ def contrast(rows: Rows, r: np.ndarray, a: np.ndarray, b: np.ndarray, *axes: int
 def test_contrast(
     cells: Bins, ways: dict[tuple[int, ...], int], shape: tuple[int, ...]
 ) -> tuple[float, float]:
-    """Return sum_k c_k sum_b p_b m_b^2, and the p-value of V = 0 (Brown and Forsythe 1974).
-
-    A bin of a coarser partition has the noise of the cells in it.
-    """
+    """Return sum_k c_k sum_b p_b m_b^2, and the p-value of V = 0 (Brown and Forsythe 1974)."""
     p, m, e, n = cells[:4]
     u = p * np.maximum(e, 0)
     signal = noise = between = 0.0
-    for axis, c in ways.items():
+    for axis, c in ways.items():  # a bin of a coarser partition has the noise of its cells
         P, S, U = (part.reshape(shape).sum(axis=axis) for part in (p, p * m, p * u))
         each = U / np.maximum(P, TINY)
         signal += c * (S**2 / np.maximum(P, TINY)).sum()

@@ -51,11 +51,7 @@ class Learned(Estimate):
 def adds_to(
     found: Sequence[Feature | Group], table: Table, sample: Rows, known: tuple[str, ...], how: How
 ) -> tuple[Learned, list[Source]]:
-    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F.
-
-    With missing="drop", each F uses the rows in which it and the known columns are there. Warnings
-    name what cannot add anything, and say if there are too few rows to learn from.
-    """
+    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F."""
     if both := [f.name for f in found if f.name in known]:
         raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
     alone, missing = [f for f in found if isinstance(f, Feature) and not known], how.missing
@@ -68,8 +64,7 @@ def adds_to(
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
         source = Source("group" if isinstance(feature, Group) else F[0].kind, mark)
-        there = [~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]]
-        there = np.logical_and.reduce(there)
+        there = np.all([~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]], axis=0)
         rows, f, g = kept(sample, there), *([c.take(there) for c in some] for some in (F, given))
         X, G = design(f, rows.n), design(g, rows.n)
         if why := "" if rows.population else _silence(X, G):
@@ -130,16 +125,13 @@ def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estim
 def _of_models(
     rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[int, list[np.ndarray]]
 ) -> tuple[Estimate, float]:
-    """Measure by models of the columns X and G; return also the gain.
+    """Measure by models of the columns X and G, kept in `memory` by width; return also the gain.
 
-    The feature enters as f - E[f | g]. The test asks whether e_g moves with d - E[d | g], where d
-    is what the joint model says beyond g (Lundborg et al., 2024, the projected covariance measure).
-    Without an effect, two rows in different parts count twice, each in the model of the other, so
-    the variance is twice that of independent rows. What e_g^2 clearly falls by when the rows
-    double might be mistaken for an effect, so it counts as error.
-
-    An effect that clearly grew from half of the rows to all is taken to grow by as much again; the
-    growth goes into the error as well. `memory` keeps what models of G leave, by width.
+    The test is the projected covariance measure (Lundborg et al., 2024). Without an effect, two
+    rows in different parts count twice, each in the model of the other, so the variance doubles.
+    What e_g^2 clearly falls by when the rows double might be mistaken for an effect, so it counts
+    as error. An effect that clearly grew from half of the rows to all is taken to grow by as much
+    again; the growth counts as error, too.
     """
     if rows.n < MIN_ROWS:
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")

@@ -52,9 +52,9 @@ def search(
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
     A condition says that a number lies above or below a threshold (tenths of the rows), that a
-    category has a level, or that a value is missing. One random half of the rows, 200 or more, is
-    searched exhaustively, if that takes less than a minute; importances come from the other half,
-    because the best of many rules looks too good on the rows where it was found.
+    category has a level, or that a value is missing. A random half of at least 200 rows is searched
+    exhaustively, in less than a minute; importances come from the other half, because the best of
+    many rules looks too good on the rows where it was found.
 
     A rule must hold in `min_rows` of the searched rows, and fail in as many; it must beat each rule
     without one of its conditions by a standard error. At most `n` rules are returned, no two with
@@ -117,8 +117,8 @@ def search(
 class SearchResult(FirmResult):
     """Rules found by `search`: a `FirmResult` from rows that the search did not use.
 
-    `searched` is Q of each rule on the searched rows, which is too large because the rule is the
-    best of many; `covered` is the share of all rows in which the rule holds.
+    `searched` is Q on the searched rows, which is too large because the rule is the best of many;
+    `covered` is the share of all rows in which the rule holds.
     """
 
     searched: np.ndarray
