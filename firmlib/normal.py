@@ -39,9 +39,8 @@ def firm_linear(
     """
     weights = check_array("weights", weights, 1)
     d = len(weights)
-    cov, A = _covariance(cov, d), _directions(directions, d)
+    cov, A, variances = _inputs(cov, directions, d)
     known = [check_integer("given", j, 0, d - 1) for j in given or ()]
-    variances = _variances(A, cov)
     if known:
         cov = cov - cov[:, known] @ np.linalg.pinv(cov[np.ix_(known, known)]) @ cov[known]
         left = np.einsum("ij,jk,ik->i", A, cov, A)
@@ -113,8 +112,8 @@ def firm_rbf(
         raise ValueError(f"expansion={expansion!r} must be a KernelExpansion with kernel='rbf'")
     d = expansion.centers.shape[1]
     centred = expansion.centers - check_array("mean", mean, 1, (d,))
-    cov, A = _covariance(cov, d), _directions(directions, d)
-    pairs = zip(A, _variances(A, cov), strict=True)
+    cov, A, variances = _inputs(cov, directions, d)
+    pairs = zip(A, variances, strict=True)
     return np.array([_rbf(expansion, centred, cov, a, v) if v > 0 else 0.0 for a, v in pairs])
 
 
@@ -182,19 +181,9 @@ def _centred(X: ArrayLike) -> np.ndarray:
     return np.where(np.ptp(sample, axis=0) > 0, sample - sample.mean(axis=0), 0)
 
 
-def _directions(directions: ArrayLike | None, d: int) -> np.ndarray:
-    return np.eye(d) if directions is None else check_array("directions", directions, 2, (None, d))
-
-
-def _variances(A: np.ndarray, cov: np.ndarray) -> np.ndarray:
-    """Var(a'X) for every row a; variances that are 0 up to rounding become 0."""
-    v = ((A @ cov) * A).sum(axis=1)
-    return np.where(v > _ROUNDING * (np.abs(A) @ np.sqrt(np.diag(cov))) ** 2, v, 0)
-
-
-def _covariance(value: ArrayLike, d: int) -> np.ndarray:
-    """Return `value` as a symmetric positive semi-definite matrix of order `d`."""
-    cov = check_array("cov", value, 2, (d, d))
+def _inputs(cov: ArrayLike, directions: ArrayLike | None, d: int) -> tuple[np.ndarray, ...]:
+    """Return the covariance, checked, the directions a and Var(a'X), 0 where it is rounding."""
+    cov = check_array("cov", cov, 2, (d, d))
     sd = np.sqrt(np.abs(np.diag(cov)))
     unit = np.where(sd > 0, sd, 1)
     correlation = cov / np.outer(unit, unit)  # so that units do not matter
@@ -204,4 +193,7 @@ def _covariance(value: ArrayLike, d: int) -> np.ndarray:
     smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
     if smallest < -1e-8 or cov[sd == 0].any():
         raise ValueError(f"cov must be positive semi-definite, got eigenvalue {smallest:.3g}")
-    return (cov + cov.T) / 2
+    cov = (cov + cov.T) / 2
+    A = np.eye(d) if directions is None else check_array("directions", directions, 2, (None, d))
+    v = ((A @ cov) * A).sum(axis=1)
+    return cov, A, np.where(v > _ROUNDING * (np.abs(A) @ sd) ** 2, v, 0)
