@@ -160,10 +160,9 @@ def _integers(values: np.ndarray) -> Column:
 def _moments(kind: str, values: Any) -> np.ndarray:
     """Return the dates, in UTC, or durations that objects or words stand for."""
     if kind == "date":
-        some: Any = pd.to_datetime(values, utc=True).tz_localize(None)
-    else:
-        some = pd.to_timedelta([str(v) if isinstance(v, datetime.time) else v for v in values])
-    return some.to_numpy()
+        return pd.to_datetime(values, utc=True).tz_localize(None).to_numpy()
+    some = [str(v) if isinstance(v, datetime.time) else v for v in values]
+    return pd.to_timedelta(some).to_numpy()
 
 
 def _of_objects(name: str, values: np.ndarray) -> Column:
