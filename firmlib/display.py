@@ -122,7 +122,17 @@ class FirmDisplay:
         _draw_bars(ax, result, names, labels)
         ax.set_xlabel(_label_importances(result, len(names)))
         if ranks:
-            _draw_ranks(ax, result.ranks(result.confidence_level).loc[names])
+            # Brackets from the best to the worst rank beside the bars.
+            ranked = result.ranks(result.confidence_level).loc[names, ["rank", "best", "worst"]]
+            rank, best, worst = ranked.to_numpy().T
+            beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
+            style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
+            style["label"] = "rank, and the ranks the data allow"
+            beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
+            beside.tick_params(axis="y", labelleft=False, length=0)
+            beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
+            beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
+            beside.set_xlabel("rank")
         if own:
             _legend(ax.figure, "outside upper left", 2)
         else:
@@ -150,19 +160,6 @@ def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]
     ax.set_yticks(y, labels)
     ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
-
-
-def _draw_ranks(ax: Axes, ranks: pd.DataFrame) -> None:
-    """Draw brackets from the best to the worst rank beside the bars of features."""
-    rank, best, worst = ranks[["rank", "best", "worst"]].to_numpy().T
-    beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
-    style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
-    style["label"] = "rank, and the ranks the data allow"
-    beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
-    beside.tick_params(axis="y", labelleft=False, length=0)
-    beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
-    beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
-    beside.set_xlabel("rank")
 
 
 def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Figure:
