@@ -128,9 +128,9 @@ def test_bars_do_not_end_a_cell_of_the_errata():
 @pytest.mark.parametrize(
     ("value", "kind", "bounds", "message"),
     [
-        ("3", int, {}, r"p='3' is text, expected int; with papermill write, .* -y \"p: 10\""),
-        ("false", bool, {}, r"p='false' is text, expected bool; .* -y \"p: false\""),
-        ("[1]", list, {}, r"p='\[1\]' is text, expected list; .* -y \"p: \[1, 2\]\""),
+        ("3", int, {}, r"p='3' is str, expected int; with papermill write, .* -y \"p: 10\""),
+        ("false", bool, {}, r"p='false' is str, expected bool; .* -y \"p: false\""),
+        ("[1]", list, {}, r"p='\[1\]' is str, expected list; .* -y \"p: \[1, 2\]\""),
         (1.5, int, {}, "p=1.5 is float, expected int"),
         (2, int, {"low": 3, "high": 4}, "p must be a finite number from 3 to 4, got 2"),
         (float("nan"), float, {"low": 0}, "p must be a finite number from 0, got nan"),

@@ -72,12 +72,10 @@ def record(
     check_option("id", id, known)
     parts = dict(parts) if isinstance(parts, Mapping) else {"as printed": parts}
     flags = [*parts.values(), corrected or False]
+    plain = all(isinstance(flag, bool | np.bool_) for flag in flags)
     for wrong, message in (
         (not parts, "parts holds no check"),
-        (
-            not all(isinstance(flag, bool | np.bool_) for flag in flags),
-            f"every check must be True or False, got {parts} and corrected={corrected!r}",
-        ),
+        (not plain, f"every check must be True or False, got {parts} and corrected={corrected!r}"),
         (not finding, "finding is empty"),
         (len(finding) > LONGEST, f"finding has {len(finding)} characters, more than {LONGEST}"),
         (correction and not expected, "a correction needs what it corrects, expected"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from firmlib.tables.checks import check_number, check_option
 
-_EXAMPLES = {bool: "false", list: "[1, 2]", int: "10", float: "0.5"}
+_EXAMPLES = {bool: "false", list: "[1, 2]", int: "10", float: "0.5", str: "word"}
 
 
 def require(
@@ -19,11 +19,10 @@ def require(
     """
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        given = f"{type(value).__name__}, expected {kind.__name__}"
-        if isinstance(value, str):
-            given = f"text, expected {kind.__name__}; with papermill write, for example, "
-            given += f'-y "{name}: {_EXAMPLES[kind]}"'
-        raise ValueError(f"parameter {name}={value!r} is {given}")
+        wanted = (
+            f'{kind.__name__}; with papermill write, for example, -y "{name}: {_EXAMPLES[kind]}"'
+        )
+        raise ValueError(f"parameter {name}={value!r} is {type(value).__name__}, expected {wanted}")
     if kind is list and not value:
         raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
     for entry in value if isinstance(value, list) else [value]:
