@@ -51,8 +51,7 @@ def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = 
     matrix = check_array("matrix", matrix, 2)
     sizes = [len(alphabet) ** k for k in (1, 2, 3)]
     if matrix.shape[1] not in sizes:
-        wanted = "{}, {} or {}".format(*sizes)
-        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected {wanted}")
+        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected one of {sizes}")
     k, n = sizes.index(matrix.shape[1]) + 1, matrix.shape[1]
     ax = plt.subplots(figsize=(6, 1.2 + 0.11 * min(n, 64)))[1] if ax is None else ax
     names, step = index_word(np.arange(n), k, alphabet=alphabet), -(-n // 64)  # names that fit
