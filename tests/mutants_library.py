@@ -218,7 +218,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "strings_surrogate": [
         ("strings/surrogate.py", "1 - least / s[held].var()", "1 - np.sqrt(least / s[held].var())"),
-        ("strings/surrogate.py", "_SURE * np.ptp(s) / n", "0 * np.ptp(s) / n"),
+        ("strings/surrogate.py", "3 / n * np.ptp(s) / 2", "0 * np.ptp(s)"),
         ("strings/surrogate.py", "g[i + 1] - g[0] - known[i]", "g[i + 1] - g[0]"),
     ],
 }  # fmt: skip

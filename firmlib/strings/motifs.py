@@ -35,8 +35,6 @@ def motif_importance(
 
     `motifs` are strings, codes (n, k) or PWMs (n, k, a); `background` and `scale` as in `poim`.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, motif_importance
     >>> w = PositionalWeights.from_dict({("ATTA", 1): 256.0}, length=8)
     >>> motif_importance(w, ["GATTACA", "GATTCCA", "NATTRNN"])

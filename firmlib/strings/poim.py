@@ -41,8 +41,6 @@ def poim(
     p = Pr(X[j:j+k] = z). For a callable s, a surrogate is fitted to `n` sequences, as in
     `fit_surrogate`.
 
-    Examples
-    --------
     Only AC at 0 has a weight, but A at 0 and C at 1 are important too:
 
     >>> from firmlib.strings import PositionalWeights, poim
@@ -90,8 +88,7 @@ def exact_poim(
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
     top = max(k, D)
-    tables = 8 if k < weights.degree else 2  # in memory at once
-    check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
+    check_memory("the POIM with its tables", (8 if k < weights.degree else 2, L - k + 1, a**k))
     levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
     right, left, both, w = levels[D]
     T, inner = w + right + left, None
@@ -132,8 +129,6 @@ def motif_rank(
     `importance` is a table as from `poim`; `positions` are those of the motif's first letter, and
     `alphabet` is as in `encode`. Ties, up to rounding, count against the motif.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, motif_rank, poim
     >>> w = PositionalWeights.from_dict({("GA", 0): 1.0, ("AT", 1): 1.0}, length=3)
     >>> motif_rank(poim(w, 3), "GAT"), motif_rank(poim(w, 3), "GAC"), motif_rank(w.dense(3), "GAT")
@@ -159,8 +154,6 @@ def max_by_length(
 
     Lengths are 1 to `max_k`; `background` and `scale` as in `poim`. Only "firm" compares lengths.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, max_by_length
     >>> w = PositionalWeights.from_dict({("AC", 1): 16.0}, length=3)
     >>> max_by_length(w, 2, scale="firm").round(2)

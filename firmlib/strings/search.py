@@ -15,16 +15,11 @@ from firmlib.tables.checks import check_integer, check_memory
 
 __all__ = ["Motif", "to_meme", "top_motifs"]
 
-_COPIES = 1000  # words to look at for each motif, as many of them are copies
-
 
 class Motif(NamedTuple):
     """A word, its position (None: anywhere), its importance Q', and its PWM of shape (k, a).
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor.
-
-    >>> Motif("GATTACA", 20, 0.8, np.eye(4)[[2, 0, 3, 3, 0, 1, 0]])
-    GATTACA at 20, importance 0.8
     """
 
     word: str
@@ -58,7 +53,7 @@ def top_motifs(
     """The n motifs of a length, at any position, with the largest Q', as in `poim`.
 
     The search is exact. A table of all words of as many letters as the degree of the weights, or
-    of `length` if that is less, must fit into memory: 10 letters at most, for DNA.
+    the background's order and one, must fit into memory: 10 letters at most, for DNA.
 
     Ties, up to rounding, go by position and then by letters. If a word has one weight at all
     positions, Q' is the mean over positions. `background` as in `poim`. With `merge`, a motif is
@@ -66,8 +61,6 @@ def top_motifs(
     the edge, at positions that lead to it in steps below k. A model of both strands names a motif
     on one strand in any case.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, top_motifs
     >>> w = PositionalWeights.from_dict({("GATTA", 9): 1.0, ("TACA", 12): 1.0}, length=40)
     >>> top_motifs(w, 7, 1)
@@ -76,7 +69,7 @@ def top_motifs(
     """
     weights, background = check_weights(weights, background)
     k, n = check_integer("length", length, 1, weights.length), check_integer("n", n, 1)
-    copies = _COPIES if merge else 1 + weights.reverse_complement
+    copies = 1000 if merge else 1 + weights.reverse_complement  # words to look at for each motif
     Z, position, value = _best_words(weights, k, copies * n, background)
     chosen = _distinct(weights, Z, position, n, merge)
     Z, position, value = Z[chosen], position[chosen], value[chosen]
@@ -120,8 +113,8 @@ def _distinct(
 def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
     """Which words are z with at most `edits` letters changed or moved over the edge."""
     k = len(z)
-    alike = (z != Z).sum(axis=1) <= edits
-    for o in range(1, edits + 1):
+    alike = np.zeros(len(Z), bool)
+    for o in range(edits + 1):
         alike |= (Z[:, o:] != z[: k - o]).sum(axis=1) + o <= edits
         alike |= (Z[:, : k - o] != z[o:]).sum(axis=1) + o <= edits
     return alike
@@ -131,8 +124,6 @@ def _best_words(
     weights: PositionalWeights, k: int, n: int, background: Background
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The best n words: codes, positions (0 if they stand anywhere), importances; best first.
-
-    With d the degree of the weights, or the background's order and one if that is more,
 
         Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
 
@@ -193,8 +184,6 @@ def to_meme(
     `motifs` are the result of `top_motifs`, or a mapping from names to PWMs of shape (k, a). The
     `background` gives letter frequencies; the default is uniform over the `alphabet`.
 
-    Examples
-    --------
     >>> from firmlib.strings import to_meme
     >>> print(to_meme({"mine": [[0, 0, 1, 0], [0.5, 0, 0, 0.5]]}).partition("MOTIF")[2])
      mine

@@ -26,7 +26,6 @@ __all__ = ["confirm", "fit_surrogate"]
 _PENALTIES = 4.0 ** np.arange(4, -5, -1)  # of the ridge, the largest first
 _TOLERANCE = 1e-4  # of the ridge while its penalty is sought: far below the error of any sample
 _LAST = 1e-10  # of the one that is returned, so that it is the same on every CPU
-_SURE = 1.5  # half of the rule of three: an event not seen in n draws has probability < 3 / n
 
 
 def fit_surrogate(
@@ -51,11 +50,10 @@ def fit_surrogate(
     Parameters
     ----------
     score : callable or torch module
-        From codes of shape (m, L), A, C, G, T = 0..3 for DNA, to m scores, an array or tensor of
-        shape (m,) or (m, 1). A torch module gets ``one_hot`` letters of shape (m, a, L).
+        From codes (m, L), as `encode` gives them, to scores, an array or tensor (m,) or (m, 1). A
+        torch module gets ``one_hot`` letters of shape (m, a, L).
     positional : {"auto", True, False}, default "auto"
-        True for signals at fixed places, such as splice sites; False for motifs that may stand
-        anywhere; "auto" takes what predicts held-out scores better.
+        True for signals at fixed places, False for motifs anywhere, "auto" for what predicts better
     degree : int, optional; by default 4 with positions, 6 without
     reverse_complement : bool, default False, give a word and its reverse complement one weight
     batch_size : int, default 1000, sequences in one call of `score`
@@ -112,10 +110,9 @@ def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWei
     alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
     w = F.T @ (alpha - alpha.mean())
     table = np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))
-    b, tables = float(s.mean() - (F @ w).mean()), {kernel.degree: table}
-    weights = PositionalWeights(X.shape[1], tables, intercept=b, alphabet=kernel.alphabet)
-    both = kernel.reverse_complement
-    return replace(weights, reverse_complement=both, positional=False, r2=r2)
+    weights = PositionalWeights(X.shape[1], {kernel.degree: table}, alphabet=kernel.alphabet)
+    b, both = float(s.mean() - (F @ w).mean()), kernel.reverse_complement
+    return replace(weights, intercept=b, reverse_complement=both, positional=False, r2=r2)
 
 
 def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:
@@ -142,8 +139,7 @@ def evaluate(
             f"score is a {type(score).__name__}; expected a function from codes (m, L) to m "
             "scores, such as model.decision_function, or a torch module"
         )
-    torch, scores = sys.modules.get("torch"), []
-    ask = score
+    torch, ask, scores = sys.modules.get("torch"), score, []
     if torch is not None and isinstance(score, torch.nn.Module):
         ask = partial(_ask_module, score, alphabet, torch)
     for rows in gen_batches(len(X), check_integer("batch_size", batch_size, 1)):
@@ -187,8 +183,6 @@ def confirm(
     `motifs` holds `Motif` objects or pairs (word, position), where words may have ambiguous letters
     and None means random positions. m motifs take (m + 1) n scores, `batch_size` in one call.
 
-    Examples
-    --------
     >>> from firmlib.strings import Background, confirm
     >>> def score(X):  # A at both ends
     ...     return 4.0 * ((X[:, 0] == 0) & (X[:, 5] == 0))
@@ -228,7 +222,7 @@ def confirm(
                 slope = np.cov(difference[i], control, bias=True)[0, 1] / control.var()
                 difference[i] -= slope * control
     error = np.sqrt(difference.var(axis=1) / (n - 2) + rare**2)
-    error[rare == 0] = _SURE * np.ptp(s) / n
+    error[rare == 0] = 3 / n * np.ptp(s) / 2  # an event not seen has probability < 3 / n
     table = pd.DataFrame(pairs, columns=["motif", "position"]).assign(
         surrogate=known, measured=difference.mean(axis=1), standard_error=error
     )

@@ -87,10 +87,10 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         check_integer("max_iter", self.max_iter, -1)
         classes, second = np.unique(labels, return_inverse=True)
         if len(classes) != 2:
-            many = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise ValueError(
-                f"y has {many}, {classes[:5].tolist()}, expected 2. Only binary classification is "
-                "supported; for more wrap the model in sklearn.multiclass.OneVsRestClassifier."
+                f"y has {len(classes)} class{'es' * (len(classes) > 1)}, {classes[:5].tolist()}, "
+                "expected 2. Only binary classification is supported; for more wrap the model in "
+                "sklearn.multiclass.OneVsRestClassifier."
             )
         options = self.degree, self.shift, self.shift_weights, self.normalize
         kernel = Kernel(X.shape[1], *options, self.reverse_complement, self.alphabet or DNA)
@@ -186,18 +186,15 @@ def _newton(
 def _step(
     C: np.ndarray, slack: np.ndarray, growth: np.ndarray, linear: float, quadratic: float
 ) -> float:
-    """Part t of a step that lowers t linear + t^2 quadratic / 2 + C @ max(0, slack + t growth)^2.
-
-    The first of 1, 1/2, 1/4, ... that lowers it enough; 0 if the step does not lead down.
-    """
-    before = C @ np.maximum(0, slack) ** 2
+    """Halve t until t linear + t^2 quadratic / 2 + C @ max(0, slack + t growth)^2 is lower."""
+    before = float(C @ np.maximum(0, slack) ** 2)
     slope = linear + 2 * float((C * np.maximum(0, slack)) @ growth)
 
     def change(t: float) -> float:
-        after = C @ np.maximum(0, slack + t * growth) ** 2
+        after = float(C @ np.maximum(0, slack + t * growth) ** 2)
         return t * linear + t**2 * quadratic / 2 + after - before
 
-    t = 1.0 if slope < 0 or change(1) <= _ROUNDING * before else 0.0
+    t = 1.0 if slope < 0 or change(1) <= _ROUNDING * before else 0.0  # 0 if it leads up
     while t and change(t) > _ARMIJO * t * slope + _ROUNDING * before:
         t /= 2
     return t
