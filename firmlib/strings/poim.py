@@ -167,7 +167,7 @@ def max_by_length(
     largest = np.full((max_k, weights.length), np.nan)
     for k in lengths[::-1]:  # the one that takes most memory first
         Q = exact_poim(weights, k, background, scale)
-        largest[k - 1, : len(Q)] = np.maximum(Q.max(axis=1), -Q.min(axis=1))
+        largest[k - 1, : len(Q)] = np.abs([Q.max(axis=1), Q.min(axis=1)]).max(axis=0)
     return pd.DataFrame(largest, lengths).rename_axis(columns="position")
 
 
