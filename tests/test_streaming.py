@@ -370,7 +370,8 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
 def test_bins_are_small_to_send():
     X = np.random.default_rng(0).normal(size=(10_000, 20))
     bins = StreamingFirm().partial_fit(X, X[:, 0]).bins
-    assert len(sent := pickle.dumps(bins)) < 500_000
+    sent = pickle.dumps(bins)
+    assert len(sent) < 500_000
     found = [StreamingFirm(bins=b).partial_fit(X, X[:, 0]) for b in (bins, pickle.loads(sent))]
     np.testing.assert_array_equal(*(stream.result().variance for stream in found))
 
