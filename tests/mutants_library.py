@@ -98,8 +98,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/slope.py", "r + move * w, fr + move * f", "r, fr"),
         ("estimation/rows.py", "folds_of_positions(start, len(s))",
          "np.argsort(np.argsort(s)) % FOLDS"),
-        ("estimation/rows.py", "return Rows(s, w, fold, unit,",
-         "return Rows(s, w, folds_of_positions(0, len(s)), unit,"),
+        ("estimation/rows.py", "return Rows(s, w, fold, unit, keep",
+         "return Rows(s, w, folds_of_positions(0, len(s)), unit, keep"),
         ("estimation/rows.py", "keep = w > 0", "keep = w >= 0"),
         ("streaming.py", "start=self._start + self._n,", "start=0,"),
         ("estimation/sums.py", "other.centred(self.centre)", "other.sums"),
@@ -193,8 +193,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("strings/background.py", 'f"{j} ({alphabet', 'f"{j + 1} ({alphabet'),
         ("strings/background.py", "joint = self.contexts[:-1, :, None]",
          "joint = self.contexts[1:, :, None]"),
-        ("strings/poim.py", "_expect_first(total(right, both)",
-         "_expect_first(total(left, both)"),
+        ("strings/poim.py", "both = expect_first(right, backward)",
+         "both = expect_first(left, backward)"),
         ("strings/poim.py", "(w[j + 1] + right[j + 1])", "(w[j + 1] + left[j + 1])"),
         ("strings/poim.py", "w[last + t, word", "w[last + t - 1, word"),
         ("strings/poim.py", "first * (right + both)", "first * (left + both)"),
@@ -209,7 +209,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "strings_any strings_surrogate strings_motifs -k strands_are or merging or pwm_is or sorting": [
         ("strings/search.py", "weights.length - k - position", "weights.length - position"),
         ("strings/search.py", "keepdims=True)) ** k", "keepdims=True)) ** 1"),
-        ("strings/search.py", "[gain[t : t + n] for t in", "[gain[t - 1 : t - 1 + n] for t in"),
+        ("strings/search.py", "(gain[t : t + places]", "(gain[t - 1 : t - 1 + places]"),
     ],
     "strings_svm": [
         ("strings/svm.py", "matches(X) / np.sqrt(", "matches(X) * np.sqrt("),
@@ -218,7 +218,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "strings_surrogate": [
         ("strings/surrogate.py", "1 - least / s[held].var()", "1 - np.sqrt(least / s[held].var())"),
-        ("strings/surrogate.py", "_SURE * np.ptp(s) / n", "0 * np.ptp(s) / n"),
+        ("strings/surrogate.py", "3 / n * np.ptp(s) / 2", "0 * np.ptp(s)"),
         ("strings/surrogate.py", "g[i + 1] - g[0] - known[i]", "g[i + 1] - g[0]"),
     ],
 }  # fmt: skip

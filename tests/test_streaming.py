@@ -299,9 +299,6 @@ def test_rows_in_order_warn_if_the_first_ones_do_not_show_the_rest(rng):
     assert again.result().importances[0] == pytest.approx(score.std(), rel=0.01)
 
 
-# Streams that were once wrong without a word
-
-
 def test_bins_belong_to_columns_whatever_kinds_come_later():
     """A column that is all missing where bins are found may hold words or numbers later."""
     rng, n = np.random.default_rng(0), 5000
@@ -351,11 +348,9 @@ def test_the_sample_of_a_long_table_does_not_depend_on_labels():
     rng, n = np.random.default_rng(0), 20_000
     z, g = rng.normal(size=n), rng.integers(0, 5, n)
     s = np.sin(3 * z) + g + rng.normal(size=n)
-    V = [
-        firm(s, pd.DataFrame({"w": np.array(list(w), object)[g], "z": z}))["z"]["variance"]
-        for w in ("abcde", "edcba")
-    ]
-    assert V[0] == V[1]
+    words = (np.array(list(w), object)[g] for w in ("abcde", "edcba"))
+    one, two = (firm(s, pd.DataFrame({"w": w, "z": z})) for w in words)
+    assert one["z"]["variance"] == two["z"]["variance"]
 
 
 def test_an_error_leaves_the_stream_unchanged(monkeypatch):
@@ -375,10 +370,10 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
 def test_bins_are_small_to_send():
     X = np.random.default_rng(0).normal(size=(10_000, 20))
     bins = StreamingFirm().partial_fit(X, X[:, 0]).bins
-    assert len(pickle.dumps(bins)) < 500_000
-    again = StreamingFirm(bins=pickle.loads(pickle.dumps(bins))).partial_fit(X, X[:, 0])
-    same = StreamingFirm(bins=bins).partial_fit(X, X[:, 0])
-    np.testing.assert_array_equal(again.result().variance, same.result().variance)
+    sent = pickle.dumps(bins)
+    assert len(sent) < 500_000
+    found = [StreamingFirm(bins=b).partial_fit(X, X[:, 0]) for b in (bins, pickle.loads(sent))]
+    np.testing.assert_array_equal(*(stream.result().variance for stream in found))
 
 
 def test_a_slope_without_values_is_0_and_harms_no_other():

@@ -54,37 +54,20 @@ class Estimate:
         return cls(V, np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m)))
 
     @classmethod
-    def of_rows(
-        cls,
-        value: np.ndarray,
-        rows: Rows,
-        pvalue: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
-    ) -> Estimate:
-        """Return the weighted mean of `value` (n,) or (n, m) as V, with a one-sided test."""
-        value = value.reshape(rows.n, -1)
-        share = np.bincount(rows.fold, rows.w, rows.G) / rows.w.sum()
-        V = rows.w @ value / rows.w.sum()
-        each = (value - V) * (rows.w / rows.w.sum())[:, None]
-        psi = np.array([np.bincount(rows.fold, a, rows.G) for a in each.T]).T
+    def of_rows(cls, value: np.ndarray, rows: Rows) -> Estimate:
+        """Return the weighted mean of `value` (n,) or (n, m) as V, without a test."""
+        value, w = value.reshape(rows.n, -1), rows.w / rows.w.sum()
+        V, share = w @ value, np.bincount(rows.fold, w, FOLDS)
+        each = w[:, None] * (value - V)
+        psi = np.array([np.bincount(rows.fold, a, FOLDS) for a in each.T]).T
         psi /= np.sqrt(max(1 - (share**2).sum(), TINY))
-        error = np.sqrt(np.maximum((psi**2).sum(axis=0), TINY))
-        if pvalue is None:
-            pvalue = np.where(
-                error > 1e-12 * np.abs(V), special.stdtr(degrees(psi), -V / error), V <= 0
-            )
-        noise = np.zeros((3, len(V))) if noise is None else noise
-        return cls(V, noise, np.asarray(pvalue, dtype=float).reshape(-1), psi)
+        return cls(V, np.zeros((3, len(V))), np.full(len(V), np.nan), psi)
 
     @classmethod
     def concatenate(cls, some: Sequence[Estimate]) -> Estimate:
         """Return the estimates of all features in one."""
-        return cls(
-            np.concatenate([e.V for e in some]),
-            np.concatenate([e.noise for e in some], axis=1),
-            np.concatenate([e.pvalue for e in some]),
-            np.concatenate([e.psi for e in some], axis=1),
-        )
+        parts = zip(*((e.V, e.noise, e.pvalue, e.psi) for e in some), strict=True)
+        return cls(*(np.concatenate(each, axis=-1) for each in parts))
 
     def taken(self, some: np.ndarray) -> Estimate:
         """Return the estimates of some features."""

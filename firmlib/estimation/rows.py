@@ -34,7 +34,6 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
-    G: int = FOLDS
     key: np.ndarray | None = None
 
     @cached_property
@@ -72,8 +71,10 @@ class Rows:
         return each
 
     def taken(self, some: slice | np.ndarray) -> Rows:
-        """Return some of the rows, without their units."""
-        return Rows(self.s[some], self.w[some], self.fold[some], population=self.population)
+        """Return some of the rows."""
+        unit = None if self.unit is None else self.unit[some]
+        s, w, fold = self.s[some], self.w[some], self.fold[some]
+        return Rows(s, w, fold, unit, population=self.population)
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:

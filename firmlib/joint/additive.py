@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.sparse import csr_array
 
-from firmlib.estimation.rows import Rows, rows_of
+from firmlib.estimation.rows import FOLDS, Rows, rows_of
 from firmlib.scores import Score, respond
 from firmlib.tables.columns import Column
 from firmlib.tables.table import Table
@@ -100,8 +100,8 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
         e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))
     share = min(float(w @ e**2) / total, 1.0)
     influence = w * (e**2 - share * r**2) / total
-    folds = np.bincount(rows.fold, influence, rows.G)
-    error = 0.0 if rows.population else np.sqrt(rows.G / (rows.G - 1) * (folds**2).sum())
+    folds = np.bincount(rows.fold, influence, FOLDS)
+    error = 0.0 if rows.population else np.sqrt(FOLDS / (FOLDS - 1) * (folds**2).sum())
     return e, Unexplained(share, float(error))
 
 

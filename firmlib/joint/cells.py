@@ -11,14 +11,13 @@ It is 0 for every pair if the score is additive, whatever the correlations of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
-from firmlib.estimation.rows import Rows
+from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.scan import How, read, scan
 from firmlib.estimation.variance import Bins
 from firmlib.features import Feature, Pairs, two_values
@@ -39,7 +38,7 @@ def pairs(
     count = len(some) * (len(some) - 1) // 2
     if pairs.kind != "interaction":
         count *= 4 if pairs.kind == "conjunction" else 1
-        check_memory(f"{count} pairs of {len(some)} columns", (rows.G, count))
+        check_memory(f"{count} pairs of {len(some)} columns", (FOLDS, count))
         both = list(_binary(some, table, pairs.kind))
         return scan(both, table, rows, how)[0], [f.name for f in both], None
     if count > MOST_PAIRS:
@@ -50,22 +49,15 @@ def pairs(
     columns = [read(f, table, rows, how) for f in some]
     if how.missing == "drop":
         there = np.all([~np.isnan(c.values) for c in columns], axis=0)
-        columns, rows = [c.take(there) for c in columns], kept(rows, there)
+        if not there.any():
+            raise ValueError("missing='drop' leaves no row in which all columns are known")
+        columns, rows = [c.take(there) for c in columns], rows.taken(there)
     e, unexplained = additive(rows, columns)
     most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
     each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
     found = [contrast(rows, e, a, b, 0, 1) for a, b in progress(each, "interactions")]
     names = [f"{a.name} × {b.name}" for a, b in combinations(some, 2)]
     return Estimate.concatenate(found), names, unexplained
-
-
-def kept(rows: Rows, there: np.ndarray) -> Rows:
-    """Return some of the rows, with their units."""
-    if not there.any():
-        raise ValueError("missing='drop' leaves no row in which all columns are known")
-    s, w, fold = rows.s[there], rows.w[there], rows.fold[there]
-    unit = None if rows.unit is None else rows.unit[there]
-    return replace(rows, s=s, w=w / w.mean(), fold=fold, unit=unit, key=None)
 
 
 def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Feature]:
@@ -87,7 +79,7 @@ def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Featur
 def nothing(rows: Rows, V: float = 0.0) -> Estimate:
     """Return the estimate of a feature that explains nothing or, in a population, V."""
     pvalue = np.full(1, np.nan if rows.population else 1.0)
-    return Estimate(np.full(1, V), np.zeros((3, 1)), pvalue, np.zeros((rows.G, 1)))
+    return Estimate(np.full(1, V), np.zeros((3, 1)), pvalue, np.zeros((FOLDS, 1)))
 
 
 def contrast(rows: Rows, r: np.ndarray, a: np.ndarray, b: np.ndarray, *axes: int) -> Estimate:
@@ -96,7 +88,7 @@ def contrast(rows: Rows, r: np.ndarray, a: np.ndarray, b: np.ndarray, *axes: int
     c is 1 for the cells of the factors a and b, and -1 for the cells merged along each of `axes`.
     All rows as one bin have the c that makes the sum of all c 0.
     """
-    G, shape, wr = 1 if rows.population else rows.G, (a.max() + 1, b.max() + 1), rows.w * r
+    G, shape, wr = 1 if rows.population else FOLDS, (a.max() + 1, b.max() + 1), rows.w * r
     if any(shape[axis] == 1 for axis in axes):
         return nothing(rows)
     check_memory("the cells of two columns", (4, G, *shape))

@@ -22,7 +22,7 @@ from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import How, scan
 from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
-from firmlib.joint.cells import contrast, kept, nothing
+from firmlib.joint.cells import contrast, nothing
 from firmlib.joint.learning import PARTS, design, fitted
 from firmlib.tables.checks import warn
 from firmlib.tables.columns import Column, check_present
@@ -65,7 +65,7 @@ def adds_to(
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
         source = Source("group" if isinstance(feature, Group) else F[0].kind, mark)
         there = np.all([~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]], axis=0)
-        rows, f, g = kept(sample, there), *([c.take(there) for c in some] for some in (F, given))
+        rows, f, g = sample.taken(there), *([c.take(there) for c in some] for some in (F, given))
         X, G = design(f, rows.n), design(g, rows.n)
         if why := "" if rows.population else _silence(X, G):
             silent.setdefault(why, []).append(repr(feature.name))
@@ -153,8 +153,9 @@ def _of_models(
     both = Estimate.of_rows(np.column_stack([all_rows, all_rows - half]), rows)
     (V, growth), grows = both.V, (2 * np.sqrt(both.J) < both.V).all()
     pvalue = special.ndtr(-effect.V / error)
-    one = Estimate.of_rows(all_rows + grows * (all_rows - half), rows, pvalue=pvalue)
+    one = Estimate.of_rows(all_rows + grows * (all_rows - half), rows)
     J = one.J + grows * growth**2
     noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
     psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
-    return replace(one, psi=psi, noise=noise), float(np.clip(growth / V, 0, 1)) if grows else 0.0
+    one = replace(one, psi=psi, noise=noise, pvalue=pvalue)
+    return one, float(np.clip(growth / V, 0, 1)) if grows else 0.0

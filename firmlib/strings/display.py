@@ -1,7 +1,5 @@
 """Pictures of string scores; each draws into `ax`, or into a new figure, and returns the axes."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -41,8 +39,7 @@ def plot_importance_along(importance: ArrayLike, motif: str, *, ax: Axes | None 
             ax.plot(x, table[column], color=color, linestyle=style, linewidth=1.5, label=label)
     low, high = ax.get_ylim()
     ax.set(xlabel="position", ylabel="importance", ylim=(low, high + 0.3 * (high - low)))
-    handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles[::-1], labels[::-1], loc="upper center", ncols=2)
+    ax.legend(reverse=True, loc="upper center", ncols=2)
     return ax
 
 
@@ -51,16 +48,14 @@ def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = 
     matrix = check_array("matrix", matrix, 2)
     sizes = [len(alphabet) ** k for k in (1, 2, 3)]
     if matrix.shape[1] not in sizes:
-        wanted = "{}, {} or {}".format(*sizes)
-        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected {wanted}")
+        raise ValueError(f"matrix has {matrix.shape[1]} columns, expected one of {sizes}")
     k, n = sizes.index(matrix.shape[1]) + 1, matrix.shape[1]
     ax = plt.subplots(figsize=(6, 1.2 + 0.11 * min(n, 64)))[1] if ax is None else ax
     names, step = index_word(np.arange(n), k, alphabet=alphabet), -(-n // 64)  # names that fit
-    font = {"family": "monospace", "fontsize": 9 if n <= 20 else 5}
-    ax.set_yticks(np.arange(0, n, step), names[::step], **font)
+    ax.set_yticks(range(0, n, step), names[::step], family="monospace", size=9 if n <= 20 else 5)
     high = np.abs(matrix).max()
-    options: dict[str, Any] = {"aspect": "auto", "interpolation": "none", "cmap": "RdBu_r"}
-    image = ax.imshow(matrix.T, vmin=-high, vmax=high, **options)
+    image = ax.imshow(matrix.T, cmap="RdBu_r", aspect="auto", interpolation="none")
+    image.set_clim(-high, high)
     ax.figure.colorbar(image, ax=ax, label="importance")
     ax.set_xlabel("position")
     return ax
@@ -79,8 +74,6 @@ def plot_logo(
     The default `position` is that of a `Motif`, or the mean over all positions; the default
     `background` is uniform, as the title says.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, plot_logo, top_motifs
     >>> w = PositionalWeights.from_dict({("GAT", 4): 1.0, ("TACA", 6): 1.0}, length=20)
     >>> plot_logo(w, top_motifs(w, 6, 1)[0]).get_title()

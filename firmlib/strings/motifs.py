@@ -9,16 +9,9 @@ from numpy.typing import ArrayLike
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import (
-    ROUNDING,
-    check_weights,
-    exact_poim,
-    expected_score,
-    sweep,
-    sweep_long_words,
-)
+from firmlib.strings.poim import ROUNDING, check_weights, exact_poim, sweep, sweep_long_words
 from firmlib.strings.weights import PositionalWeights
-from firmlib.tables.checks import check_array, check_integer, check_option
+from firmlib.tables.checks import check_array, check_integer
 
 __all__ = ["importance_along", "letter_contributions", "motif_importance"]
 
@@ -33,21 +26,15 @@ def motif_importance(
     *,
     scale: str = "poim",
 ) -> np.ndarray:
-    """Importance (n, L - k + 1) of given motifs at all positions, for motifs of any length.
+    """Importance (n, L - k + 1), as in `poim`, of n given motifs of any length k at all positions.
 
-        Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)]
-
-    With ambiguous letters, such as N for a gap, z stands for one of several words. A matrix of
-    letter probabilities M (a PWM) is a feature, too: with the odds
-    f(x) = prod_t M_t(x_{j+t}) / Pr(X_{j+t} = x_{j+t}),
+    With ambiguous letters, such as N for a gap, a motif stands for one of several words. A matrix
+    of letter probabilities M (a PWM) has f(x) = prod_t M_t(x_{j+t}) / Pr(X_{j+t} = x_{j+t}) and
 
         Q'(M, j) = E[s f] / E[f] - E[s],   Q(M, j) = Cov(s, f) / sd(f).
 
-    `motifs` are n strings or rows of codes of one length k, or PWMs of shape (n, k, a);
-    `background` and `scale` as in `poim`.
+    `motifs` are strings, codes (n, k) or PWMs (n, k, a); `background` and `scale` as in `poim`.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, motif_importance
     >>> w = PositionalWeights.from_dict({("ATTA", 1): 256.0}, length=8)
     >>> motif_importance(w, ["GATTACA", "GATTCCA", "NATTRNN"])
@@ -55,8 +42,7 @@ def motif_importance(
            [ -1.,  -1.],
            [127.,  -1.]])
     """
-    check_option("scale", scale, ("poim", "firm"))
-    weights, background = check_weights(weights, background)
+    weights, background = check_weights(weights, background, scale)
     if np.ndim(np.asarray(motifs)) == 3:
         Z = check_rows("motifs", motifs, (None, None, len(weights.alphabet)))
     else:
@@ -84,13 +70,10 @@ def exact_importance(
 def soft_importance(
     weights: PositionalWeights, odds: np.ndarray, background: Background
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q', E f and E f^2 of features f = prod_t odds[i, j, t, X_{j+t}] at each position j.
-
-    A feature of few words is their sum; else each position has its own tilted chain.
-    """
+    """Q', E f and E f^2 of features f = prod_t odds[i, j, t, X_{j+t}] at each position j."""
     (n, _, k, _), support = odds.shape, np.any(odds > 0, axis=1)
     Q, first, second = np.zeros((3, n, weights.length - k + 1))
-    count = support.sum(axis=2).prod(axis=1, dtype=float)
+    count = support.sum(axis=2).prod(axis=1, dtype=float)  # of words: few are enumerated
     few = np.flatnonzero(count <= _WORDS)
     batch = np.cumsum(count[few]) // _BATCH
     for owner in (few[batch == i] for i in np.unique(batch)):
@@ -104,7 +87,7 @@ def soft_importance(
         first[i], second[i] = np.add.reduceat(p, start), np.add.reduceat(p * f, start)
         Q[i] = np.add.reduceat(p * _word_importance(weights, Z, background), start)
         Q[i] /= np.where(first[i] > 0, first[i], 1)
-    for i in np.flatnonzero(count > _WORDS):
+    for i in np.flatnonzero(count > _WORDS):  # by a chain for each position
         mean = expected_score(weights, background)
         for j, rows in enumerate(np.broadcast_to(odds[i], (Q.shape[1], *odds.shape[2:]))):
             tilted, log_z = background.tilt(rows, j)
@@ -112,6 +95,12 @@ def soft_importance(
                 Q[i, j] = expected_score(weights, tilted) - mean
                 first[i, j], second[i, j] = np.exp([log_z, background.tilt(rows**2, j)[1]])
     return Q, first, second
+
+
+def expected_score(weights: PositionalWeights, background: Background) -> float:
+    """E[s(X)] without the intercept."""
+    *_, (_, right, _, _, w) = sweep(weights, background)
+    return float(background.initial @ (w + right)[0])
 
 
 def _word_importance(
@@ -142,10 +131,9 @@ def importance_along(
 ) -> pd.DataFrame:
     """Importance of a motif and of its neighbours along the sequence, as in Figure 3.
 
-    `importance` has the shape (L - k + 1, a**k), as `poim` and `PositionalWeights.dense` give it.
-    The columns are "position", "motif", "distance 1" and "distance 2" (means over all strings with
-    1 or 2 letters changed), "null mean" and "null sd" (over the strings that differ at every
-    position, or 4096 random ones of them if they are more than 2187).
+    `importance` is a table as from `poim`. "distance 1" and "distance 2" are means over all strings
+    with 1 or 2 letters changed, "null mean" and "null sd" over those that differ at every position,
+    or 4096 random ones of them if they are more than 2187.
     """
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
     k = len(z)

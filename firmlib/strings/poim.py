@@ -16,6 +16,7 @@ from firmlib.tables.checks import check_array, check_integer, check_memory, chec
 __all__ = ["max_by_length", "motif_rank", "poim"]
 
 ROUNDING = 1e-9  # sums that differ by less than this part of the largest are equal
+SCALES = ("poim", "firm")
 LOW_R2 = 0.5  # a surrogate that explains less is named in a warning
 _BATCH = 2**17  # numbers at once: enough for NumPy, few enough for the cache
 
@@ -36,16 +37,10 @@ def poim(
     exactly (Zien et al., POIMs: positional oligomer importance matrices, Bioinformatics 24(13),
     2008). Columns are in the order of `word_index`. Impossible words have importance 0.
 
-    Parameters
-    ----------
-    weights : PositionalWeights, or a callable s as in `fit_surrogate`
-    background : Background, optional: the distribution of X, by default uniform
-    scale : {"poim", "firm"}, default "poim"
-        "poim" gives Q', "firm" gives Q = Q' sqrt(p / (1 - p)), p = Pr(X[j:j+k] = z).
-    n, random_state : for a callable, how many sequences its surrogate is fitted to, and the seed
+    The default `background` is uniform. The `scale` "firm" gives Q = Q' sqrt(p / (1 - p)), with
+    p = Pr(X[j:j+k] = z). For a callable s, a surrogate is fitted to `n` sequences, as in
+    `fit_surrogate`.
 
-    Examples
-    --------
     Only AC at 0 has a weight, but A at 0 and C at 1 are important too:
 
     >>> from firmlib.strings import PositionalWeights, poim
@@ -53,20 +48,21 @@ def poim(
     array([[ 3., -1., -1., -1.],
            [-1.,  3., -1., -1.]])
     """
-    check_option("scale", scale, ("poim", "firm"))
     if callable(weights) and background is not None and n is not None:
         from firmlib.strings.surrogate import fit_surrogate
 
+        check_option("scale", scale, SCALES)
         weights = fit_surrogate(weights, background, n, random_state=random_state)
     else:
-        weights, background = check_weights(weights, background)
+        weights, background = check_weights(weights, background, scale)
     return exact_poim(weights, check_integer("k", k, 1, weights.length), background, scale)
 
 
 def check_weights(
-    weights: object, background: Background | None
+    weights: object, background: Background | None, scale: str = "poim"
 ) -> tuple[PositionalWeights, Background]:
     """Return both, the background uniform for None; warn of a surrogate that explains little."""
+    check_option("scale", scale, SCALES)
     if not isinstance(weights, PositionalWeights):
         kind = type(weights).__name__
         hint = "fit_surrogate(model, background, n), or to poim also background and n"
@@ -83,9 +79,7 @@ def check_weights(
 def exact_poim(
     weights: PositionalWeights, k: int, background: Background, scale: str = "poim"
 ) -> np.ndarray:
-    """`poim` of checked arguments, without warnings.
-
-    Q' is the sum of both_k(z), which reaches out on both sides, and of T_k(z), the rest:
+    """`poim` of checked arguments, the sum of both_k(z) of `sweep` and of T_k(z), the rest:
 
         T_d(z) = (w + right + left)_d(z) + (T - right)_{d-1}(z[:-1]) + (T - left)_{d-1}(z[1:])
                  - T_{d-2}(z[1:-1]),
@@ -94,8 +88,7 @@ def exact_poim(
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
     top = max(k, D)
-    tables = 8 if k < weights.degree else 2  # in memory at once
-    check_memory("the POIM with its tables", (tables, L - k + 1, a**k))
+    check_memory("the POIM with its tables", (8 if k < weights.degree else 2, L - k + 1, a**k))
     levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
     right, left, both, w = levels[D]
     T, inner = w + right + left, None
@@ -103,8 +96,8 @@ def exact_poim(
         prefix, suffix = (T - table if np.ndim(table) else T for table in (right, left))
         T, inner = _join(a, prefix, suffix, inner), T
         right, left, both, w = levels.pop(d, (0.0,) * 4)
-        if np.ndim(w):
-            T += total(w, right, left)
+        for table in (w, right, left) if d <= weights.degree else ():
+            T += table
     if np.ndim(both):
         T += both
     if k < D:
@@ -136,8 +129,6 @@ def motif_rank(
     `importance` is a table as from `poim`; `positions` are those of the motif's first letter, and
     `alphabet` is as in `encode`. Ties, up to rounding, count against the motif.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, motif_rank, poim
     >>> w = PositionalWeights.from_dict({("GA", 0): 1.0, ("AT", 1): 1.0}, length=3)
     >>> motif_rank(poim(w, 3), "GAT"), motif_rank(poim(w, 3), "GAC"), motif_rank(w.dense(3), "GAT")
@@ -161,11 +152,8 @@ def max_by_length(
 ) -> pd.DataFrame:
     """Largest importance among all words z of each length, max_z |Q(z, j)|, at each position j.
 
-    The lengths 1 to `max_k` by positions; `background` and `scale` as in `poim`. On the scale
-    "firm", lengths can be compared.
+    Lengths are 1 to `max_k`; `background` and `scale` as in `poim`. Only "firm" compares lengths.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, max_by_length
     >>> w = PositionalWeights.from_dict({("AC", 1): 16.0}, length=3)
     >>> max_by_length(w, 2, scale="firm").round(2)
@@ -174,15 +162,12 @@ def max_by_length(
     1         0.00  1.73  1.73
     2         0.77  3.87   NaN
     """
-    check_option("scale", scale, ("poim", "firm"))
-    weights, background = check_weights(weights, background)
-    max_k = check_integer("max_k", max_k, 1, weights.length)
+    weights, background = check_weights(weights, background, scale)
+    lengths = pd.RangeIndex(1, check_integer("max_k", max_k, 1, weights.length) + 1, name="length")
     largest = np.full((max_k, weights.length), np.nan)
-    check_memory("the POIM with its tables", (8, weights.length, len(weights.alphabet) ** max_k))
-    for k, row in enumerate(largest, 1):
+    for k in lengths[::-1]:  # the one that takes most memory first
         Q = exact_poim(weights, k, background, scale)
-        row[: len(Q)] = np.maximum(np.abs(Q.max(axis=1)), np.abs(Q.min(axis=1)))
-    lengths = pd.RangeIndex(1, max_k + 1, name="length")
+        largest[k - 1, : len(Q)] = np.abs([Q.max(axis=1), Q.min(axis=1)]).max(axis=0)
     return pd.DataFrame(largest, lengths).rename_axis(columns="position")
 
 
@@ -207,9 +192,10 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
     for d in range(min(start, max(D, weights.degree)), D, -1):
         w = weights.columns(d)
         yield d, right, left, both, w
-        both = _expect_first(total(right, both), background.backward)
-        left = _expect_first(total(w, left), background.backward)
-        right = _expect_last(total(w, right), background.transition)
+        forward, backward = background.transition, background.backward
+        both = expect_first(right, backward) + expect_first(both, backward)
+        left = expect_first(w, backward) + expect_first(left, backward)
+        right = expect_last(w, forward) + expect_last(right, forward)
     w, word = _in_contexts(weights, D), np.arange(a ** (D + 1))
     right, left = np.zeros_like(w) + right, np.zeros_like(w) + left
     for j in reversed(range(L - D)):
@@ -233,19 +219,7 @@ def _in_contexts(weights: PositionalWeights, D: int) -> np.ndarray:
     return total
 
 
-def expected_score(weights: PositionalWeights, background: Background) -> float:
-    """E[s(X)] without the intercept."""
-    *_, (_, right, _, _, w) = sweep(weights, background)
-    return float(background.initial @ (w + right)[0])
-
-
-def total(*tables: Any) -> Any:
-    """Sum of those that are not 0.0; a single table is not copied."""
-    tables = tuple(table for table in tables if np.ndim(table))
-    return sum(tables[1:], tables[0]) if tables else 0.0
-
-
-def _expect_last(table: Any, forward: np.ndarray) -> Any:
+def expect_last(table: Any, forward: np.ndarray) -> Any:
     """Mean over the last letter given those before it, 0 at the last position."""
     if np.ndim(table) == 0:
         return table
@@ -255,7 +229,7 @@ def _expect_last(table: Any, forward: np.ndarray) -> Any:
     return np.pad(mean.reshape(n, -1), ((0, 1), (0, 0)))
 
 
-def _expect_first(table: Any, backward: np.ndarray) -> Any:
+def expect_first(table: Any, backward: np.ndarray) -> Any:
     """Mean over the first letter given those after it, 0 at the first position."""
     if np.ndim(table) == 0:
         return table
@@ -268,10 +242,7 @@ def _expect_first(table: Any, backward: np.ndarray) -> Any:
 def sweep_long_words(
     weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray], m: int = 4
 ) -> dict[int, np.ndarray]:
-    """The first m of right, left, both and w for words with a code among ``wanted[d]``, sorted.
-
-    Goes through the sequences of `weights`, some at a time, instead of through all words.
-    """
+    """The first m of right, left, both and w of the words ``wanted[d]``, from the sequences."""
     D, L, a = background.order, weights.length, len(weights.alphabet)
     tables = {d: np.zeros((m, L - d + 1, len(codes))) for d, codes in wanted.items()}
     values = np.pad(weights.values, ((0, 0), (1, 0)))  # the word of no letters has none

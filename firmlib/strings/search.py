@@ -6,25 +6,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.strings.alphabet import DNA, Alphabet, decode, letters, windows
+from firmlib.strings.alphabet import DNA, Alphabet, decode, letters
 from firmlib.strings.background import Background, check_rows
 from firmlib.strings.motifs import changed_letters
-from firmlib.strings.poim import ROUNDING, check_weights, exact_poim
+from firmlib.strings.poim import ROUNDING, check_weights, exact_poim, expect_last
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_integer, check_memory
 
 __all__ = ["Motif", "to_meme", "top_motifs"]
-
-_COPIES = 1000  # words to look at for each motif, as many of them are copies
 
 
 class Motif(NamedTuple):
     """A word, its position (None: anywhere), its importance Q', and its PWM of shape (k, a).
 
     A letter b at place t has the probability (Q'(word with b at t) / Q'(word))^k, up to a factor.
-
-    >>> Motif("GATTACA", 20, 0.8, np.eye(4)[[2, 0, 3, 3, 0, 1, 0]])
-    Motif('GATTACA', position=20, importance=0.8)
     """
 
     word: str
@@ -33,7 +28,8 @@ class Motif(NamedTuple):
     pwm: np.ndarray
 
     def __repr__(self) -> str:
-        return f"Motif({self.word!r}, position={self.position}, importance={self.importance:.6g})"
+        where = "anywhere" if self.position is None else f"at {self.position}"
+        return f"{self.word} {where}, importance {self.importance:.6g}"
 
 
 class Motifs(list[Motif]):
@@ -42,11 +38,8 @@ class Motifs(list[Motif]):
     background = "not named"
 
     def __repr__(self) -> str:
-        rows = [f"{len(self)} motif{'s' * (len(self) != 1)}, background: {self.background}"]
-        for word, position, importance, _ in self:
-            where = "anywhere" if position is None else f"at {position}"
-            rows.append(f"{word} {where}, importance {importance:.6g}")
-        return "\n".join(rows)
+        head = f"{len(self)} motif{'s' * (len(self) != 1)}, background: {self.background}"
+        return "\n".join([head, *map(repr, self)])
 
 
 def top_motifs(
@@ -59,13 +52,8 @@ def top_motifs(
 ) -> Motifs:
     """The n motifs of a length, at any position, with the largest Q', as in `poim`.
 
-    With d the degree of the weights, or the background's order and one if that is more,
-
-        Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
-
-    so that the most that can still be gained after some letters is a function of the last d - 1 of
-    them, and the best motifs follow letter by letter, exactly. A table of all words of min(d, k)
-    letters must fit into memory: 10 letters at most, for DNA.
+    The search is exact. A table of all words of as many letters as the degree of the weights, or
+    the background's order and one, must fit into memory: 10 letters at most, for DNA.
 
     Ties, up to rounding, go by position and then by letters. If a word has one weight at all
     positions, Q' is the mean over positions. `background` as in `poim`. With `merge`, a motif is
@@ -73,8 +61,6 @@ def top_motifs(
     the edge, at positions that lead to it in steps below k. A model of both strands names a motif
     on one strand in any case.
 
-    Examples
-    --------
     >>> from firmlib.strings import PositionalWeights, top_motifs
     >>> w = PositionalWeights.from_dict({("GATTA", 9): 1.0, ("TACA", 12): 1.0}, length=40)
     >>> top_motifs(w, 7, 1)
@@ -83,9 +69,7 @@ def top_motifs(
     """
     weights, background = check_weights(weights, background)
     k, n = check_integer("length", length, 1, weights.length), check_integer("n", n, 1)
-    found = Motifs()
-    found.background = background.name
-    copies = _COPIES if merge else 1 + weights.reverse_complement
+    copies = 1000 if merge else 1 + weights.reverse_complement  # words to look at for each motif
     Z, position, value = _best_words(weights, k, copies * n, background)
     chosen = _distinct(weights, Z, position, n, merge)
     Z, position, value = Z[chosen], position[chosen], value[chosen]
@@ -96,7 +80,8 @@ def top_motifs(
     pwm /= pwm.sum(axis=2, keepdims=True)
     places = position.tolist() if weights.positional else [None] * len(Z)
     words = decode(Z, alphabet=weights.alphabet)
-    found += map(Motif, words, places, value.tolist(), pwm)
+    found = Motifs(map(Motif, words, places, value.tolist(), pwm))
+    found.background = background.name
     return found
 
 
@@ -128,8 +113,8 @@ def _distinct(
 def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
     """Which words are z with at most `edits` letters changed or moved over the edge."""
     k = len(z)
-    alike = (z != Z).sum(axis=1) <= edits
-    for o in range(1, edits + 1):
+    alike = np.zeros(len(Z), bool)
+    for o in range(edits + 1):
         alike |= (Z[:, o:] != z[: k - o]).sum(axis=1) + o <= edits
         alike |= (Z[:, : k - o] != z[o:]).sum(axis=1) + o <= edits
     return alike
@@ -138,66 +123,54 @@ def copies_of(Z: np.ndarray, z: np.ndarray, edits: int) -> np.ndarray:
 def _best_words(
     weights: PositionalWeights, k: int, n: int, background: Background
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best n words: codes, positions (0 if they stand anywhere), importances; best first."""
+    """The best n words: codes, positions (0 if they stand anywhere), importances; best first.
+
+        Q'(z, j) = Q'(z[:d], j) + sum_{i=1..k-d} (Q'(z[i:i+d], j+i) - Q'(z[i:i+d-1], j+i)),
+
+    so that the most that can still be gained is a function of the last d - 1 letters.
+    """
     a, L = len(weights.alphabet), weights.length
+    places = L - k + 1
     d = min(k, max(background.order + 1, weights.degree))
     table = f"the table of all words of {d} letters for length={k} and degree={weights.degree},"
     check_memory(table, (8 if d < max(k, weights.degree) else 2, L - d + 1, a**d))
-    first, gains = _gains(weights, k, d, background)
+    first = gain = exact_poim(weights, d, background)
+    if d < k:
+        gain = first - np.repeat(expect_last(first, background.transition)[:-1], a, axis=1)
+    if background.has_zeros:
+        impossible = background.probabilities(d) == 0
+        first[impossible] = gain[impossible] = -np.inf
+    tables = [first[:places], *(gain[t : t + places] for t in range(1, k - d + 1))]
+    if not weights.positional:
+        tables = [table.mean(axis=0, keepdims=True) for table in tables]
+    first, *gains = tables
     after = [np.zeros((len(first), a ** (d - 1)))]  # the most that may come after d - 1 letters
     for gain in gains[::-1]:
         best = gain.reshape(len(gain), a, -1) + after[-1][:, None]
         after.append(best.reshape(len(gain), -1, a).max(axis=2))
     n_kept = 2 * n + 100  # more than n, because rounding may break ties
-    keep = _best(first.reshape(len(first), a, -1) + after.pop()[:, None], n_kept)
+    keep = np.sort(_best(first.reshape(len(first), a, -1) + after.pop()[:, None], n_kept))
     position, code = np.divmod(keep, a**d)
     Z, value = letters(code, d, a).astype(np.uint8), first[position, code]
     for gain in gains:
         left = after.pop()
-        last = np.tile(np.arange(a, dtype=np.uint8), len(Z))
-        Z = np.column_stack([np.repeat(Z, a, axis=0), last])
-        position, code = np.repeat(position, a), windows(Z[:, -d:], d, a)[:, 0]
-        value = np.repeat(value, a) + gain[position, code]
-        keep = _best(value + left[position, code % left.shape[1]], n_kept)
-        Z, position, value = Z[keep], position[keep], value[keep]
-    order = np.lexsort([*Z.T[::-1], position, -_rounded(value)])[:n]
+        code = code[:, None] % a ** (d - 1) * a + np.arange(a)
+        value = value[:, None] + gain[position[:, None], code]
+        keep = np.sort(_best(value + left[position[:, None], code % a ** (d - 1)], n_kept))
+        parent, last = np.divmod(keep, a)
+        Z, position = np.column_stack([Z[parent], last.astype(np.uint8)]), position[parent]
+        code, value = code.ravel()[keep], value.ravel()[keep]
+    order = _best(value, n)  # of equal ones the first by position, then by letters
     return Z[order], position[order], value[order]
-
-
-def _gains(
-    weights: PositionalWeights, k: int, d: int, background: Background
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Q' of the first d letters, and what each of k - d more adds to it, by its last d letters.
-
-    Means over positions if words may stand anywhere; -inf for what is impossible.
-    """
-    n, a = weights.length - k + 1, len(weights.alphabet)
-    Q = exact_poim(weights, d, background)
-    if background.has_zeros:
-        Q[background.probabilities(d) == 0] = -np.inf
-    tables = [Q[:n]]
-    if d < k:
-        gain = Q
-        if d > 1:
-            gain = Q - np.repeat(exact_poim(weights, d - 1, background)[:-1], a, axis=1)
-        tables += [gain[t : t + n] for t in range(1, k - d + 1)]
-    if not weights.positional:
-        tables = [table.mean(axis=0, keepdims=True) for table in tables]
-    return tables[0], tables[1:]
 
 
 def _best(value: np.ndarray, n: int) -> np.ndarray:
     """Places of the n largest values, -inf aside; of equal ones, up to rounding, the first."""
     value = value.ravel()
-    n = min(n, len(value))
-    keep = np.flatnonzero(value >= np.partition(value, -n)[-n] - ROUNDING * abs(value.max()))
-    keep = keep[np.argsort(-_rounded(value[keep]), kind="stable")[:n]]
+    n, unit = min(n, len(value)), ROUNDING * (abs(value.max()) or 1)
+    keep = np.flatnonzero(value >= np.partition(value, -n)[-n] - unit)
+    keep = keep[np.argsort(-np.round(value[keep] / unit), kind="stable")[:n]]
     return keep[value[keep] > -np.inf]
-
-
-def _rounded(value: np.ndarray) -> np.ndarray:
-    """Multiples of the rounding error of the largest, so that ties are ties."""
-    return np.round(value / (ROUNDING * abs(value.max()) or 1))
 
 
 def to_meme(
@@ -211,8 +184,6 @@ def to_meme(
     `motifs` are the result of `top_motifs`, or a mapping from names to PWMs of shape (k, a). The
     `background` gives letter frequencies; the default is uniform over the `alphabet`.
 
-    Examples
-    --------
     >>> from firmlib.strings import to_meme
     >>> print(to_meme({"mine": [[0, 0, 1, 0], [0.5, 0, 0, 0.5]]}).partition("MOTIF")[2])
      mine

@@ -26,7 +26,6 @@ __all__ = ["confirm", "fit_surrogate"]
 _PENALTIES = 4.0 ** np.arange(4, -5, -1)  # of the ridge, the largest first
 _TOLERANCE = 1e-4  # of the ridge while its penalty is sought: far below the error of any sample
 _LAST = 1e-10  # of the one that is returned, so that it is the same on every CPU
-_SURE = 1.5  # half of the rule of three: an event not seen in n draws has probability < 3 / n
 
 
 def fit_surrogate(
@@ -42,22 +41,19 @@ def fit_surrogate(
 ) -> PositionalWeights:
     """Fit weights of words to any model, over a background, by ridge regression.
 
-    Draws n sequences, calls the model for their scores, and fits one weight for each word of up to
-    `degree` letters at each position, s(x) ~ b + sum_{y,i} w_{y,i} I(x[i:i+|y|] = y), or one weight
-    for each word of `degree` letters wherever it stands, s(x) ~ b + sum_y w_y (number of y in x).
-    The penalty is the one that predicts a held-out fifth of the scores best, and `r2` the share of
-    their variance that it explains, NaN if they are all equal; below 0.5 there is a warning. Motifs
-    that count only together are missed: `confirm` those that matter.
+    The scores of `n` sequences give one weight to each word of up to `degree` letters at each
+    position, or one to each word of `degree` letters wherever it stands. The penalty is the one
+    that predicts a held-out fifth of the scores best, and `r2` the share of their variance that it
+    explains, NaN if they are all equal; below 0.5 there is a warning. Motifs that count only
+    together are missed: `confirm` those that matter.
 
     Parameters
     ----------
     score : callable or torch module
-        From codes of shape (m, L), A, C, G, T = 0..3 for DNA, to m scores, an array or tensor of
-        shape (m,) or (m, 1). A torch module gets ``one_hot`` letters of shape (m, a, L).
-    background, n : Background, int of at least 10, what to draw and how many
+        From codes (m, L), as `encode` gives them, to scores, an array or tensor (m,) or (m, 1). A
+        torch module gets ``one_hot`` letters of shape (m, a, L).
     positional : {"auto", True, False}, default "auto"
-        True for signals at fixed places, such as splice sites; False for motifs that may stand
-        anywhere; "auto" takes what predicts held-out scores better.
+        True for signals at fixed places, False for motifs anywhere, "auto" for what predicts better
     degree : int, optional; by default 4 with positions, 6 without
     reverse_complement : bool, default False, give a word and its reverse complement one weight
     batch_size : int, default 1000, sequences in one call of `score`
@@ -99,13 +95,11 @@ def _fit_positional(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalW
 
 
 def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWeights:
-    """One weight for each word of `degree` letters wherever it stands: centred counts F."""
+    """One weight for each word of `degree` letters wherever it stands, from centred counts F."""
     strands, n, columns = kernel.strands(X), len(X), len(kernel.alphabet) ** kernel.degree
     words = np.hstack([windows(Z, kernel.degree, len(kernel.alphabet)) for Z in strands])
-    start = np.arange(n + 1) * words.shape[1]
-    F = sparse.csr_array(
-        (np.full(words.size, 1 / len(strands)), words.ravel(), start), (n, columns)
-    )
+    entries = np.full(words.size, 1 / len(strands)), words.ravel()
+    F = sparse.csr_array((*entries, np.arange(n + 1) * words.shape[1]), (n, columns))
     F.sum_duplicates()
 
     def product(v: np.ndarray) -> np.ndarray:
@@ -116,15 +110,9 @@ def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWei
     alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
     w = F.T @ (alpha - alpha.mean())
     table = np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))
-    return PositionalWeights(
-        X.shape[1],
-        {kernel.degree: table},
-        intercept=float(s.mean() - (F @ w).mean()),
-        alphabet=kernel.alphabet,
-        reverse_complement=kernel.reverse_complement,
-        positional=False,
-        r2=r2,
-    )
+    weights = PositionalWeights(X.shape[1], {kernel.degree: table}, alphabet=kernel.alphabet)
+    b, both = float(s.mean() - (F @ w).mean()), kernel.reverse_complement
+    return replace(weights, intercept=b, reverse_complement=both, positional=False, r2=r2)
 
 
 def _ridge_path(K: Any, s: np.ndarray, size: float) -> tuple[np.ndarray, float]:
@@ -151,8 +139,7 @@ def evaluate(
             f"score is a {type(score).__name__}; expected a function from codes (m, L) to m "
             "scores, such as model.decision_function, or a torch module"
         )
-    torch, scores = sys.modules.get("torch"), []
-    ask = score
+    torch, ask, scores = sys.modules.get("torch"), score, []
     if torch is not None and isinstance(score, torch.nn.Module):
         ask = partial(_ask_module, score, alphabet, torch)
     for rows in gen_batches(len(X), check_integer("batch_size", batch_size, 1)):
@@ -183,24 +170,19 @@ def confirm(
     batch_size: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> pd.DataFrame:
-    """Measure Q'(z, j) = E[s(X) | X[j:j+k] = z] - E[s(X)] of some motifs on any model.
+    """Measure Q', as in `poim`, of some motifs on any model.
 
     The mean of s(X') - s(X) over n pairs: X from the background, and X' from the same random
-    numbers given z at j, so that they differ in little but the motif. With a `surrogate` g of
-    `fit_surrogate`, whose own Q' is known exactly, the mean of
-
-        s(X') - s(X) - c (g(X') - g(X) - Q'_g(z, j)),   c by least squares.
+    numbers given the motif, so that they differ in little else. With a `surrogate` g of
+    `fit_surrogate`, it is the mean of s(X') - s(X) - c (g(X') - g(X) - Q'_g), c by least squares.
 
     The standard error allows for one rare pair, as large as the largest difference, that the n
     pairs have not met. If no pair differs, it is half the bound by the rule of three, 3 / n times
     the range of all scores. If all scores are equal, the result is NaN, with a warning.
 
     `motifs` holds `Motif` objects or pairs (word, position), where words may have ambiguous letters
-    and the position None means random positions. m motifs take (m + 1) n scores, in calls of
-    `batch_size` sequences.
+    and None means random positions. m motifs take (m + 1) n scores, `batch_size` in one call.
 
-    Examples
-    --------
     >>> from firmlib.strings import Background, confirm
     >>> def score(X):  # A at both ends
     ...     return 4.0 * ((X[:, 0] == 0) & (X[:, 5] == 0))
@@ -240,7 +222,7 @@ def confirm(
                 slope = np.cov(difference[i], control, bias=True)[0, 1] / control.var()
                 difference[i] -= slope * control
     error = np.sqrt(difference.var(axis=1) / (n - 2) + rare**2)
-    error[rare == 0] = _SURE * np.ptp(s) / n
+    error[rare == 0] = 3 / n * np.ptp(s) / 2  # an event not seen has probability < 3 / n
     table = pd.DataFrame(pairs, columns=["motif", "position"]).assign(
         surrogate=known, measured=difference.mean(axis=1), standard_error=error
     )

@@ -28,14 +28,14 @@ _ROUNDING = 1e-14  # part of the loss that is lost in summing it
 class WDSClassifier(ClassifierMixin, BaseEstimator):
     """Support vector classifier for sequences with the weighted degree kernel (with shifts).
 
-    The score is s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with k as in `wds_kernel`; alpha and
-    b minimize, with y_i = -1 for the first and +1 for the second class,
+    The score is s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2); alpha and b minimize, with y_i = -1
+    for the first and +1 for the second class,
 
         1/2 alpha'K alpha + C sum_i v_i loss(1 - y_i s(x_i)),  loss(t) = max(0, t) or max(0, t)^2,
 
-    where v_i is 1 unless there is a `class_weight`, as in `SVC`, or a sample weight. It is for
-    motifs near fixed places; for motifs that may stand anywhere, train another model and use
-    `fit_surrogate`. `weights_` are its `PositionalWeights`; other attributes are those of `SVC`.
+    where v_i is 1 unless there is a `class_weight` or a sample weight. It is for motifs near fixed
+    places; for others train another model and use `fit_surrogate`. `weights_` are its
+    `PositionalWeights`; other attributes, and `class_weight`, are those of `SVC`.
 
     Parameters
     ----------
@@ -43,11 +43,9 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
     shift, shift_weights, normalize, reverse_complement, unknown : as in `wds_kernel`
     loss : {"hinge", "squared_hinge"}, default "hinge"
         "hinge" is the paper's model, scikit-learn's `SVC` on the n x n kernel matrix.
-        "squared_hinge" never forms that matrix: Newton's method with conjugate gradients on
-        `WDSOperator`, in time and memory linear in n.
+        "squared_hinge" takes time and memory linear in n, by Newton's method without that matrix.
     tol, max_iter : the tolerance of `SVC`, or the relative error of alpha, and the most steps
-        If the limit is reached, there is a `ConvergenceWarning`; -1 means no limit for `SVC` and
-        100 for Newton's method, which takes about ten.
+        -1 means no limit for `SVC` and 100 for Newton's method, which takes about ten.
 
     Examples
     --------
@@ -89,10 +87,10 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         check_integer("max_iter", self.max_iter, -1)
         classes, second = np.unique(labels, return_inverse=True)
         if len(classes) != 2:
-            many = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise ValueError(
-                f"y has {many}, {classes[:5].tolist()}, expected 2. Only binary classification is "
-                "supported; for more wrap the model in sklearn.multiclass.OneVsRestClassifier."
+                f"y has {len(classes)} class{'es' * (len(classes) > 1)}, {classes[:5].tolist()}, "
+                "expected 2. Only binary classification is supported; for more wrap the model in "
+                "sklearn.multiclass.OneVsRestClassifier."
             )
         options = self.degree, self.shift, self.shift_weights, self.normalize
         kernel = Kernel(X.shape[1], *options, self.reverse_complement, self.alphabet or DNA)
@@ -157,55 +155,46 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
 def _newton(
     K: WDSOperator, y: np.ndarray, C: np.ndarray, tol: float, max_iter: int
 ) -> tuple[np.ndarray, float, int]:
-    """Minimize 1/2 a'K a + sum_i C_i max(0, 1 - y_i ((K a)_i + b))^2 over a and b.
+    """Minimize 1/2 a'K a + sum_i C_i max(0, 1 - y_i ((K a)_i + b))^2 (Chapelle, 2007).
 
     At the minimum a = 2 C y max(0, 1 - y (K a + b)), whose distance is the error. Newton's step
     ends at a ridge regression on the sequences with a loss, (K + I / (2C)) a + b = y, sum(a) = 0.
-
-    O. Chapelle. Training a support vector machine in the primal. Neural Computation 19(5), 2007.
     """
     a, Ka, b, precision, error = np.zeros(len(y)), np.zeros(len(y)), 0.0, 1.0, np.inf
     for n_iter in range(max_iter + 1):
-        loss = np.maximum(0, 1 - y * (Ka + b))
-        target = 2 * C * y * loss
+        slack = 1 - y * (Ka + b)
+        active = slack > 0
+        target = 2 * C * y * np.maximum(0, slack)
         size = max(float(np.linalg.norm(target)), float(np.linalg.norm(a)))
         error = float(np.linalg.norm(target - a)) / size
-        if error <= tol:
-            return a, b, n_iter
-        if n_iter == max_iter:
+        if error <= tol or n_iter == max_iter:
             break
         atol = precision * max(min(0.1, error) * error, tol / 2) * size / (2 * C.max())
-        da = solve(K, loss > 0, 1 / (2 * C[loss > 0]), y, a, centred=True, rtol=0, atol=atol) - a
+        da = solve(K, active, 1 / (2 * C[active]), y, a, centred=True, rtol=0, atol=atol) - a
         Kda = K @ da
-        db = float(np.average((y - Ka - Kda)[loss > 0], weights=C[loss > 0])) - b
-        t = _step(y, C, Ka + b, Kda + db, float(Ka @ da), float(da @ Kda))
+        db = float(np.average((y - Ka - Kda)[active], weights=C[active])) - b
+        t = _step(C, slack, -y * (Kda + db), float(Ka @ da), float(da @ Kda))
         if t == 0:  # the conjugate gradients stopped too early for a descent
             precision /= 10
         a, Ka, b = a + t * da, Ka + t * Kda, b + t * db
-    warn(
-        f"stopped after {max_iter} steps at a relative error of {error:.1e}, above tol={tol}",
-        ConvergenceWarning,
-    )
-    return a, b, max_iter
+    if error > tol:
+        found = f"stopped after {n_iter} steps at a relative error of {error:.1e}, above {tol=}"
+        warn(found, ConvergenceWarning)
+    return a, b, n_iter
 
 
 def _step(
-    y: np.ndarray, C: np.ndarray, f: np.ndarray, df: np.ndarray, linear: float, quadratic: float
+    C: np.ndarray, slack: np.ndarray, growth: np.ndarray, linear: float, quadratic: float
 ) -> float:
-    """Part t of a step that lowers t linear + t^2 quadratic / 2 + sum C max(0, 1 - y (f + t df))^2.
-
-    The first of 1, 1/2, 1/4, ... that lowers it enough; 0 if the step does not lead down.
-    """
-
-    def loss(t: float) -> np.ndarray:
-        return np.maximum(0, 1 - y * (f + t * df))
+    """Halve t until t linear + t^2 quadratic / 2 + C @ max(0, slack + t growth)^2 is lower."""
+    before = float(C @ np.maximum(0, slack) ** 2)
+    slope = linear + 2 * float((C * np.maximum(0, slack)) @ growth)
 
     def change(t: float) -> float:
-        return t * linear + t**2 * quadratic / 2 + np.sum(C * loss(t) ** 2) - before
+        after = float(C @ np.maximum(0, slack + t * growth) ** 2)
+        return t * linear + t**2 * quadratic / 2 + after - before
 
-    before = np.sum(C * loss(0) ** 2)
-    slope = linear - 2 * float((C * loss(0)) @ (y * df))
-    t = 1.0 if slope < 0 or change(1) <= _ROUNDING * before else 0.0
+    t = 1.0 if slope < 0 or change(1) <= _ROUNDING * before else 0.0  # 0 if it leads up
     while t and change(t) > _ARMIJO * t * slope + _ROUNDING * before:
         t /= 2
     return t
