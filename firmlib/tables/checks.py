@@ -51,7 +51,8 @@ def is_model(value: Any) -> bool:
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
     if np.ma.is_masked(value):
-        raise ValueError(f"{name} must not be masked, got {np.ma.count_masked(value)} such values")
+        masked = np.ma.count_masked(value)
+        raise ValueError(f"{name} must not be masked, got {masked} masked values")
     try:
         array = np.asarray(as_numpy(value))
         if array.dtype.kind in "mM":
