@@ -80,7 +80,7 @@ class PositionalWeights:
 
     @classmethod
     def unfold(cls, X: np.ndarray, a: np.ndarray, kernel: Kernel, intercept: float = 0.0) -> Self:
-        """`from_dual` of codes, for any kernel: if normalized, but for the sequence scored."""
+        """`from_dual` of codes, for any kernel, without the norm of the sequence that is scored."""
         X, a = X[a != 0], a[a != 0]
         strands = kernel.strands(X)
         a = np.tile(a / np.sqrt(kernel.size(X)) / len(strands), len(strands))
