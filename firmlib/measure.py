@@ -15,7 +15,8 @@ from firmlib import joint
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import How, scan
-from firmlib.estimation.sums import Source, Total
+from firmlib.estimation.slope import Line
+from firmlib.estimation.sums import Source
 from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
@@ -131,13 +132,15 @@ def firm(
     known = () if given is None else check_given(given, table)
     found = _estimate(features, table, sample, known, how, feature_names)
     estimate, sources, names, unexplained = found
+    total = Line()
+    total.add(sample.s, sample)
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
         sources=tuple(sources),
         n=sample.n,
         rows=rows,
-        total=Total().add(sample).variance(sample.population, sample.unit is not None),
+        total=total.variance(sample.population),
         response=response.method,
         target=response.target,
         given=known,
@@ -164,7 +167,7 @@ def _estimate(
     if known or any(isinstance(f, Group) for f in found):
         check_single("given=" if known else "groups of columns", how)
         return *joint.adds_to(found, table, sample, known, how), names, None
-    return *scan(found, table, sample, how, every=features is None), names, None
+    return *scan(found, table, sample, how), names, None
 
 
 def check_single(what: str, how: How) -> None:

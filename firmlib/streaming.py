@@ -1,61 +1,57 @@
-"""FIRM for rows in chunks: streams, files, clusters."""
+"""`firm` for rows that come in chunks: only sums are kept."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.estimation.bins import Axes
-from firmlib.estimation.rows import Rows, joined, rows_of
-from firmlib.estimation.scan import How, Tally, block, known, read, stacked
-from firmlib.estimation.sums import Total
+from firmlib.estimation.bins import Axis
+from firmlib.estimation.rows import rows_of
+from firmlib.estimation.scan import How, estimated, known, read, started
+from firmlib.estimation.slope import Line
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
 from firmlib.tables import sources as chunked
-from firmlib.tables.checks import check_integer
+from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
 from firmlib.tables.sources import chunks, is_source, sample
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
+FIRST_ROWS = 10_000  # a sample that determines the bins
+UNKNOWN = Column(np.empty(0), "unknown")  # until there is a value
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
 
 
 class Bins(NamedTuple):
-    """Kinds and labels of the columns and slots of the numbers, shared by all chunks."""
+    """Kinds, labels and bins of the features, shared by all chunks."""
 
     names: list[str]
     columns: list[Column]
-    axes: list[Axes | None]
+    axes: list[Axis | None]  # None: of a slope
 
 
-def emptied(column: Column) -> Column:
-    """Return a column with its kind and labels only."""
-    return column._replace(values=np.empty(0))
-
-
-def joined_to(shared: Bins, columns: Sequence[Column]) -> list[Column]:
+def on_scale(names: list[str], columns: Sequence[Column], before: Sequence[Column]) -> list[Column]:
     """Return columns with the labels of earlier chunks."""
-    before = zip(shared.names, columns, shared.columns, strict=True)
     return [
         column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
-        for name, column, old in before
+        for name, column, old in zip(names, columns, before, strict=True)
     ]
 
 
 class StreamingFirm:
     """`firm` for rows that come in chunks; only sums are kept.
 
-    The first rows determine the bins. Importances equal those of `firm` if the bins are the same.
-    Streams with the same bins can be merged.
+    The first chunk determines the bins; it should have 2000 rows or more, from everywhere.
+    Importances equal those of `firm` if the bins are the same. Streams with the same bins can be
+    merged.
 
     Parameters
     ----------
@@ -64,8 +60,6 @@ confidence_level
         As for `firm`, except for groups of columns and pairs, which need all rows at once.
     bins : object, default None
         `bins` of another stream, so that both can be merged.
-    first_rows : int, default 10000
-        Number of rows that determine the bins.
 
     Examples
     --------
@@ -101,10 +95,8 @@ confidence_level
         feature_names: Sequence[str] | None = None,
         confidence_level: float = 0.95,
         bins: Bins | None = None,
-        first_rows: int = 10_000,
     ) -> None:
         check_options(method, rows, missing, n_bins, confidence_level)
-        check_integer("first_rows", first_rows, 2)
         if isinstance(features, Pairs | Group):
             raise ValueError(f"features={features!r} needs all rows at once; use firm on a table")
         if bins is not None and not isinstance(bins, Bins):
@@ -112,19 +104,24 @@ confidence_level
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
         self.missing, self.rows, self.method, self.n_bins = missing, rows, method, n_bins
         self.response_method, self.target = response_method, target
-        self.confidence_level, self.first_rows = confidence_level, first_rows
-        self._given = bins
-        self._reset()
+        self.confidence_level, self._given = confidence_level, bins
+        self._reset(bins)
 
-    def _reset(self, bins: Bins | None = None) -> None:
-        """Forget all rows; `bins` replace those that were passed to the constructor."""
-        self._shared = bins or self._given
-        self._waiting: list[tuple[list[Column], Rows]] = []
-        self._tally: Tally | None = None
-        self._total = Total()
-        self._n, self._has_groups = 0, False
+    def _reset(self, bins: Bins | None) -> None:
+        """Forget all rows."""
+        self._names, self._columns, self._sums = [], [], []
+        if bins is not None:
+            self._names, self._columns = bins.names, bins.columns
+            each = zip(bins.columns, bins.axes, strict=True)
+            self._sums = [started(column, None, self._how, axis=axis) for column, axis in each]
+        self._total, self._n, self._units = Line(), 0, False
         self._start = 0  # position of the first row
         self._response: Response | None = None
+
+    @property
+    def _how(self) -> How:
+        n_bins = None if self.n_bins == "auto" else int(self.n_bins)
+        return How(n_bins, self.missing, self.method == "slope")
 
     def partial_fit(
         self,
@@ -145,85 +142,76 @@ confidence_level
         if table.n == 0:
             return self
         response = respond(score, table, response_method=self.response_method, target=self.target)
-        self._check_response(response)
-        rows = rows_of(
-            response.values,
-            table,
-            sample_weight,
-            groups,
-            population=self.rows == "population",
-            start=self._start + self._n,
-        )
-        if self._n and rows.n and (rows.key is not None) != self._has_groups:
-            raise ValueError("groups must be given for all chunks or for none")
+        population, start = self.rows == "population", self._start + self._n
+        weights: Any = sample_weight, groups
+        rows = rows_of(response.values, table, *weights, population=population, start=start)
         found = resolve(self.features, table)
-        for f in found:
-            if isinstance(f, Group) or f.ready:
-                raise ValueError(
-                    f"feature {f.name!r} is a group or ready values, which need all rows at once; "
-                    "use firm on a table"
-                )
+        if some := [f.name for f in found if isinstance(f, Group) or f.ready]:
+            raise ValueError(
+                f"feature {some[0]!r} is a group or ready values, which need all rows at once; "
+                "use firm on a table"
+            )
         names = check_names([f.name for f in found], self.feature_names)
-        unknown = Column(np.empty(0), kind="unknown")  # until there is a value
-        shared = self._shared or Bins(names, [unknown] * len(names), [])
-        if names != shared.names:
-            raise ValueError(f"X has the features {names}, expected {shared.names}")
-        if self.features is None and table.plain and self.missing != "raise":
-            values = block(table, rows, 0, table.width)
-            columns = [Column(f) for f in values(slice(0, rows.n))]
-        else:
-            columns = [read(f, table, rows, self._how) for f in found]
-        self._take(joined_to(shared, columns), rows, shared)
-        self._response = response._replace(values=np.empty(0))
+        if not rows.n:
+            return self
+        self._check("X", names, response, rows.unit is not None)
+        columns = [read(f, table, rows, self._how) for f in found]
+        chunk, unknown = copy.copy(self), [UNKNOWN] * len(names)
+        before = self._columns or unknown
+        columns = on_scale(names, columns, before)
+        chunk._sums, chunk._columns, chunk._total = [], [], Line()
+        for column, old, own in zip(columns, before, self._sums or unknown, strict=True):
+            axis = None if old.kind == "unknown" else own.axis
+            one = started(column, rows, self._how, axis=axis)
+            one.add(column.values, rows)
+            chunk._sums.append(one)
+            missing = np.isnan(column.values).all()
+            chunk._columns.append(old if missing else column._replace(values=np.empty(0)))
+        chunk._total.add(rows.s, rows)
+        chunk._names, chunk._n, chunk._units = names, rows.n, rows.unit is not None
+        chunk._response = response._replace(values=np.empty(0))
+        return self.merge(chunk)
+
+    def merge(self, other: StreamingFirm) -> Self:
+        """Add another stream with the same features, options and, if both have rows, bins."""
+        if not isinstance(other, StreamingFirm):
+            raise ValueError(f"other={other!r} must be a StreamingFirm")
+        for option in _OPTIONS:
+            theirs, own = getattr(other, option), getattr(self, option)
+            if theirs != own:
+                raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
+        if not other._n or other._response is None:
+            return self
+        self._check("other", other._names, other._response, other._units)
+        before = self._columns or other._columns
+        codes = [column._replace(values=column.codes) for column in other._columns]
+        codes = on_scale(other._names, codes, before)
+        sums = [copy.copy(one) for one in (self._sums or other._sums)]
+        for j, old in enumerate(before if self._sums else []):
+            theirs = other._sums[j]
+            if old.kind == "unknown":  # nothing but missing values so far
+                sums[j], theirs = copy.copy(theirs), sums[j]
+            sums[j].merge(theirs, codes[j])
+        total = copy.copy(self._total)
+        total.merge(other._total)
+        self._names = other._names
+        self._columns = [column._replace(values=np.empty(0)) for column in codes]
+        self._sums, self._total, self._n = sums, total, self._n + other._n
+        self._units, self._response = other._units, other._response
         return self
 
-    def _check_response(self, response: Response) -> None:
-        before = self._response
-        if before is not None and before[1:] != response[1:]:
+    def _check(self, what: str, names: list[str], response: Response, units: bool) -> None:
+        """Raise if rows to add have other features, another kind of score, or no groups."""
+        if self._names and names != self._names:
+            raise ValueError(f"{what} has the features {names}, expected {self._names}")
+        own = self._response
+        if own is not None and own[1:] != response[1:]:
             raise ValueError(
-                f"score is {response.method} of {response.target!r}, expected {before.method} of "
-                f"{before.target!r} as before"
+                f"score is {response.method} of {response.target!r}, expected {own.method} of "
+                f"{own.target!r} as before"
             )
-
-    def _take(self, columns: list[Column], rows: Rows, shared: Bins) -> None:
-        """Add rows to the sums, or collect them until there are enough to determine the bins."""
-        kinds = [
-            old if self._tally is None and np.isnan(c.values).all() else emptied(c)
-            for c, old in zip(columns, shared.columns, strict=True)
-        ]
-        if self._tally is not None:
-            self._tally.add(stacked(columns), rows)
-        elif rows.n:  # the caller may reuse X
-            columns = [c._replace(values=c.values.copy()) for c in columns]
-            waiting = [*self._waiting, (columns, replace(rows, s=rows.s.copy()))]
-            if any(shared.axes) or self._n + rows.n >= self.first_rows:
-                self._tally, waiting = self._sums(waiting, shared.axes), []
-            self._waiting = waiting
-        self._shared = shared._replace(columns=kinds)
-        if rows.n:
-            self._n, self._has_groups = self._n + rows.n, rows.key is not None
-            self._total.add(rows)
-
-    def _sums(self, waiting: list[tuple[list[Column], Rows]], axes: list[Axes | None]) -> Tally:
-        """Return the sums of rows that wait."""
-        columns, rows = waiting[-1][0], joined([rows for _, rows in waiting])
-        if len(waiting) > 1:
-            each = zip(*(columns for columns, _ in waiting), strict=True)
-            values = [np.concatenate([c.values for c in some]) for some in each]
-            columns = [c._replace(values=v) for c, v in zip(columns, values, strict=True)]
-        values = stacked(columns)
-        tally = Tally(columns, values, rows, self._how, axes=axes, roomy=True)
-        return tally.add(values, rows)
-
-    def _tallied(self) -> Tally:
-        """Return the sums of all rows so far."""
-        assert self._shared is not None
-        return self._tally or self._sums(self._waiting, self._shared.axes)
-
-    @property
-    def _how(self) -> How:
-        n_bins = None if self.n_bins == "auto" else int(self.n_bins)
-        return How(n_bins, self.missing, self.method == "slope")
+        if self._n and units != self._units:
+            raise ValueError("groups must be given for all chunks or for none")
 
     def fit(
         self,
@@ -248,14 +236,14 @@ confidence_level
         """
         rows = isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
         if not is_source(X) and (hasattr(X, "shape") or rows):
-            self._reset()
+            self._reset(self._given)
             return self.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
         columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
-        self._reset()
+        self._reset(self._given)
         if hasattr(X, "__dask_graph__"):
             return self.merge(chunked.summed(self, X, score, columns, progress))
-        if self._shared is None:
-            self._find_bins(sample(X, self.first_rows), groups)
+        if self._given is None:
+            self._find_bins(sample(X, FIRST_ROWS), groups)
         parts: Any = chunks(X)
         if progress:
             from tqdm import tqdm
@@ -274,70 +262,37 @@ confidence_level
     def _emptied(self) -> Self:
         """Return a stream without rows that has the same bins, if any."""
         other = copy.copy(self)
-        other._reset(self.bins if self._n else self._shared)
+        other._reset(self.bins if self._names else None)
         return other
 
     @property
     def bins(self) -> Bins:
         """The bins, for use in another stream."""
-        if self._shared is None:
+        if not self._names:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._shared._replace(axes=self._tallied().axes) if self._n else self._shared
-
-    def merge(self, other: StreamingFirm) -> Self:
-        """Add another stream with the same features, options and, if both have bins, bins."""
-        if not isinstance(other, StreamingFirm):
-            raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in _OPTIONS:
-            theirs, own = getattr(other, option), getattr(self, option)
-            if theirs != own:
-                raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if not other._n or other._shared is None or other._response is None:
-            return self
-        self._check_response(other._response)
-        if self._shared is not None and self._shared.names != other._shared.names:
-            raise ValueError(
-                f"other has the features {other._shared.names}, expected {self._shared.names}"
-            )
-        if self._n and self._has_groups != other._has_groups:
-            raise ValueError("groups must be given for all streams or for none")
-        after = copy.deepcopy(self)  # an error leaves this stream unchanged
-        for columns, rows in other._waiting:
-            shared = after._shared or other._shared
-            after._take(joined_to(shared, columns), rows, shared)
-        if other._tally is not None and not after._n:
-            after._tally, after._shared = copy.deepcopy(other._tally), other._shared
-        elif other._tally is not None and after._shared is not None:
-            codes = [c._replace(values=c.codes) for c in other._shared.columns]
-            codes = joined_to(after._shared, codes)
-            if after._tally is None:
-                axes = after._shared.axes
-                after._tally = self._sums(after._waiting, axes if any(axes) else other.bins.axes)
-            after._tally.merge(other._tally, codes)
-            after._shared = after._shared._replace(columns=[emptied(c) for c in codes])
-            after._waiting = []
-        if other._tally is not None:
-            after._n, after._has_groups = self._n + other._n, other._has_groups
-            after._total.merge(other._total)
-        after._response = other._response
-        self.__dict__ = after.__dict__
-        return self
+        return Bins(self._names, self._columns, [one.axis for one in self._sums])
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        if not self._n or self._shared is None or self._response is None:
+        if not self._n or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        tally, columns = self._tallied(), self._shared.columns
-        names, population = self._shared.names, self.rows == "population"
-        tally.check_bins(names)
-        estimate, sources = tally.found(columns, population=population, units=self._has_groups)
+        population = self.rows == "population"
+        each = zip(self._names, self._sums, strict=True)
+        if coarse := [name for name, one in each if one.coarse(self._n)]:
+            warn(
+                f"importances of {short(coarse)} are too small: the first chunk, from which bins "
+                "were found, had few rows or few of the values that came later; shuffle the rows, "
+                "begin with a larger chunk, or pass bins= of a stream that saw rows from all parts"
+            )
+        estimate = estimated(self._sums, self._n, population, self._units)
+        each = zip(self._sums, self._columns, strict=True)
         return FirmResult(
-            estimate=known(estimate, names),
-            feature_names=tuple(names),
-            sources=tuple(sources),
-            n=tally.n,
+            estimate=known(estimate, self._names),
+            feature_names=tuple(self._names),
+            sources=tuple(one.source(column, self._n) for one, column in each),
+            n=self._n,
             rows=self.rows,
-            total=self._total.variance(population, self._has_groups),
+            total=self._total.variance(population),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,

@@ -53,10 +53,10 @@ def merged(X, s, w, **options):
     """Return the result of three streams with the same bins, whose scores have other centres."""
     X, s = X.assign(word=np.array(list("dacb"))[X["level"]]), s + np.arange(len(s)) / 100
     X = X.drop(columns="word") if options else X
-    pieces = [StreamingFirm(first_rows=100, **options).partial_fit(X[:300], s[:300])]
+    pieces = [StreamingFirm(**options).partial_fit(X[:300], s[:300])]
     more = options if options else {"bins": pieces[0].bins}
     for here in (slice(300, 500), slice(500, 1000)):
-        one = StreamingFirm(first_rows=100, **more)
+        one = StreamingFirm(**more)
         pieces.append(one.partial_fit(X[here], s[here], sample_weight=w[here]))
     return pieces[0].merge(pieces[2]).merge(pieces[1]).result()
 

@@ -43,8 +43,8 @@ def assert_same(a, b, errors=1.0, **options):
 
 
 def parted(parts, s=S, **options):
-    """Return a stream over some chunks, or over rows between cuts."""
-    stream = StreamingFirm(**options)
+    """Return a stream over some chunks, or over rows between cuts, with the bins of all rows."""
+    stream = StreamingFirm(bins=BINS, **options)
     split = np.split if np.ndim(parts) else np.array_split
     for rows in split(np.arange(N), parts):
         stream.partial_fit(F[rows], s[rows])
@@ -87,7 +87,7 @@ def test_levels_that_appear_later_get_their_own_bins(random, first):
 def test_numbers_of_few_levels_at_first_and_many_later():
     f = np.r_[[0.0, 1, 2] * 20, np.linspace(-1, 4, N - 60)][:, None]
     s = np.r_[[0.0, 1, 2] * 20, np.linspace(-1, 4, N - 60)]
-    stream = StreamingFirm(first_rows=60)
+    stream = StreamingFirm()
     for a, b in pairwise([0, 60, 1000, N]):
         stream.partial_fit(f[a:b], s[a:b])
     result = stream.result()
@@ -99,7 +99,7 @@ def test_an_outlier_that_comes_first_costs_no_digits():
     scores = S.copy()
     scores[0] = 1e8
     assert_same(
-        parted([1, 50], s=scores, bins=BINS).result(),
+        parted([1, 50], s=scores).result(),
         StreamingFirm(bins=BINS).partial_fit(F, scores).result(),
         errors=1.05,
         V=1e-6,
@@ -108,7 +108,7 @@ def test_an_outlier_that_comes_first_costs_no_digits():
 
 
 def test_empty_and_weightless_chunks_change_nothing():
-    stream = StreamingFirm(first_rows=100)
+    stream = StreamingFirm()
     for _ in range(2):
         stream.partial_fit(F[:0], S[:0]).partial_fit(F[:1], S[:1], sample_weight=[0.0])
     stream.partial_fit(F[:500], S[:500])
@@ -120,32 +120,48 @@ def test_empty_and_weightless_chunks_change_nothing():
 
 
 def test_what_is_merged_stays_as_it_was():
-    a = StreamingFirm(first_rows=100).partial_fit(F[:200], S[:200])
-    b = StreamingFirm().partial_fit(F[200:300], S[200:300])
+    a = StreamingFirm().partial_fit(F[:200], S[:200])
+    b = StreamingFirm(bins=a.bins).partial_fit(F[200:500], S[200:500])
     before = b.result()
     a.merge(b)
     assert_same(b.result(), before)
-    assert a.result().n == 300
+    assert a.result().n == 500
     buffer, scores = F[:200].copy(), S[:200].copy()
     c = StreamingFirm().partial_fit(buffer, scores)
     buffer[:] = scores[:] = np.nan  # the caller's arrays may be used again
     assert_same(c.result(), firm(S[:200], F[:200]))
 
 
-def test_rows_without_bins_take_those_of_the_other():
+def test_a_stream_takes_the_bins_of_the_first_that_it_merges():
     fixed = StreamingFirm(bins=BINS).partial_fit(F[:1000], S[:1000])
-    loose = StreamingFirm().partial_fit(F[1000:], S[1000:])
-    for one, other in ((fixed, loose), (loose, fixed)):
-        merged = copy.deepcopy(one).merge(other).result()
-        assert_same(merged, firm(S, F), errors=1.6)
+    other = StreamingFirm(bins=BINS).partial_fit(F[1000:], S[1000:])
+    assert_same(StreamingFirm().merge(fixed).merge(other).result(), firm(S, F), errors=1.6)
 
 
 def test_more_may_follow_a_result_and_a_pickle():
-    stream = StreamingFirm().partial_fit(F[:100], S[:100])
-    assert_same(stream.result(), firm(S[:100], F[:100]))
+    stream = StreamingFirm(bins=BINS).partial_fit(F[:100], S[:100])
+    stream.result()
     again = pickle.loads(pickle.dumps(stream)).partial_fit(F[100:], S[100:])
     assert_same(again.result(), firm(S, F))
     assert_same(stream.partial_fit(F[100:], S[100:]).result(), firm(S, F))
+
+
+def test_a_first_chunk_with_too_few_rows_is_noted():
+    stream = StreamingFirm().partial_fit(F[:50], S[:50])
+    stream.result()
+    with pytest.warns(UserWarning, match=r"importances of .'x0', .* are too small"):
+        stream.partial_fit(F[50:], S[50:]).result()
+
+
+@pytest.mark.filterwarnings("ignore:importances of:UserWarning")
+def test_rows_one_by_one_find_bins_as_well():
+    """Numbers are levels until there is no room for more; then they share the bins of those."""
+    stream = StreamingFirm()
+    for row in range(N):
+        stream.partial_fit(F[[row]], S[[row]])
+    expected = firm(S, F)
+    np.testing.assert_allclose(stream.result().importances, expected.importances, atol=0.15)
+    assert stream.result()["x1"]["variance"] == pytest.approx(expected["x1"]["variance"])
 
 
 def test_units_may_continue_in_other_chunks():
@@ -170,7 +186,7 @@ def test_streams_are_compared_and_ranked():
 
 def test_fit_starts_anew():
     model = LinearRegression().fit(F[:, :2], S)
-    again = StreamingFirm().partial_fit(F, S).fit(iter([F[:200, :2], F[200:, :2]]), model)
+    again = StreamingFirm().partial_fit(F, S).fit(iter([F[:, :2]]), model)
     assert_same(again.result(), firm(model, F[:, :2]))
 
 
@@ -187,7 +203,7 @@ def test_streams_of_different_targets_do_not_merge():
 
 
 def test_a_refused_chunk_leaves_the_stream_as_it_was():
-    stream = StreamingFirm().partial_fit(F[:300], S[:300])
+    stream = StreamingFirm(bins=BINS).partial_fit(F[:300], S[:300])
     before = stream.result()
     wrong = [
         (F[300:, :2], S[300:]),
@@ -217,7 +233,8 @@ def test_streams_have_the_features_of_firm():
     def model(X):
         return X["hour"].to_numpy() + (X["city"] == "A") - X["temp"].fillna(2).to_numpy()
 
-    stream = StreamingFirm(**options).fit(iter(chunks), model)
+    bins = StreamingFirm(**options).partial_fit(frame, model).bins
+    stream = StreamingFirm(bins=bins, **options).fit(iter(chunks), model)
     assert_same(stream.result(), firm(model, frame, **options))
 
 
@@ -231,7 +248,7 @@ def test_nothing_slow_is_imported_unless_it_is_used():
 
 
 def started(**options):
-    return StreamingFirm(first_rows=10, **options).partial_fit(F[:50], S[:50])
+    return StreamingFirm(**options).partial_fit(F[:50], S[:50])
 
 
 def fed(*args, **kwargs):
@@ -261,12 +278,12 @@ REFUSED = [
         lambda: started().merge(StreamingFirm().partial_fit(F[:, :2], S)),
         r"^other has the features \['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
     ),
-    (lambda: started().merge(StreamingFirm(first_rows=10).partial_fit(F[:60] + 1, S[:60])), "bins"),
+    (lambda: started().merge(StreamingFirm().partial_fit(F[:60] + 1, S[:60])), "bins"),
 ]
 
 
 def two_chunks(one, other):
-    stream = StreamingFirm(first_rows=2)
+    stream = StreamingFirm()
     return lambda: [stream.partial_fit(pd.DataFrame({"f": f}), [0.0, 1, 2]) for f in (one, other)]
 
 
@@ -292,7 +309,7 @@ def test_rows_in_order_warn_if_the_first_ones_do_not_show_the_rest(rng):
     for some in np.split(np.arange(len(x)), 4):
         stream.partial_fit(x[some, None], score[some])
         shuffled.partial_fit(x[order[some], None], score[order[some]])
-    with pytest.warns(UserWarning, match=r"'x0'. lie beyond those of the first rows"):
+    with pytest.warns(UserWarning, match=r"'x0'. are too small: the first chunk"):
         assert stream.result().importances[0] < 0.5
     assert shuffled.result().importances[0] == pytest.approx(score.std(), rel=0.01)
     again = StreamingFirm(bins=shuffled.bins).partial_fit(x[:, None], score)
@@ -305,19 +322,17 @@ def test_bins_belong_to_columns_whatever_kinds_come_later():
     e, label = rng.normal(size=100), rng.integers(0, 100, n)
     words = np.array([f"k{i}" for i in label], dtype=object)
     X = pd.DataFrame({"late": words, "a": rng.normal(size=n), "again": words})
-    X.loc[:99, "late"] = None
+    X.loc[:1999, "late"] = None
     s = (e[label] + X["a"]).to_numpy()
     for missing in ("level", "drop"):
-        bins = StreamingFirm(missing=missing).partial_fit(X[:100], s[:100]).bins
-        stream = StreamingFirm(missing=missing, bins=bins).partial_fit(X[100:], s[100:])
-        whole = firm(s[100:], X[100:], missing=missing)
+        bins = StreamingFirm(missing=missing).partial_fit(X[:2000], s[:2000]).bins
+        stream = StreamingFirm(missing=missing, bins=bins).partial_fit(X[2000:], s[2000:])
+        whole = firm(s[2000:], X[2000:], missing=missing)
         np.testing.assert_allclose(stream.result().variance, whole.variance, rtol=0.05)
 
 
 def test_merged_levels_keep_their_slots_while_there_is_room():
-    base = StreamingFirm(first_rows=16).partial_fit(
-        np.tile(np.arange(4.0), 8)[:, None], np.ones(32)
-    )
+    base = StreamingFirm().partial_fit(np.tile(np.arange(4.0), 8)[:, None], np.ones(32))
     x, y = (np.tile(np.arange(k), 50)[:, None] for k in (6.0, 8.0))
     one, two = (StreamingFirm(bins=base.bins).partial_fit(f, 5.0 * (f[:, 0] >= 6)) for f in (x, y))
     both = np.r_[x, y]
@@ -325,20 +340,25 @@ def test_merged_levels_keep_their_slots_while_there_is_room():
     np.testing.assert_allclose(one.merge(two).result().importances, expected)
 
 
-def test_numbers_beyond_levels_of_the_first_rows_are_noted():
+def test_numbers_beyond_levels_of_the_first_chunk_have_bins_or_are_noted():
     rng = np.random.default_rng(0)
-    X = np.r_[np.tile(np.arange(5.0), 200), rng.normal(size=20_000) + 100][:, None]
-    stream = StreamingFirm(first_rows=1000)
-    for rows in np.split(np.arange(len(X)), 21):
-        stream.partial_fit(X[rows], np.sin(X[rows, 0]))
-    with pytest.warns(UserWarning, match="lie beyond those of the first rows"):
-        stream.result()
+    later = rng.normal(size=20_000) + 100
+    for values, warns in ((later, False), (np.sort(later), True)):
+        X = np.r_[np.tile(np.arange(5.0), 200), values][:, None]
+        stream, score = StreamingFirm(), np.sin(X[:, 0])
+        for rows in np.split(np.arange(len(X)), 21):
+            stream.partial_fit(X[rows], score[rows])
+        if warns:
+            with pytest.warns(UserWarning, match="are too small"):
+                stream.result()
+        else:
+            assert stream.result().importances[0] == pytest.approx(score.std(), rel=0.02)
 
 
 def test_streams_of_words_and_of_numbers_do_not_merge():
     s, x = np.arange(100.0), np.arange(100) % 2
     frames = [pd.DataFrame({"f": f}) for f in (np.array(["u", "v"], object)[x], x, x == 1)]
-    streams = [StreamingFirm(first_rows=50).partial_fit(frame, s) for frame in frames]
+    streams = [StreamingFirm().partial_fit(frame, s) for frame in frames]
     for one, two in ((0, 1), (1, 0), (2, 1)):
         with pytest.raises(ValueError, match="'f' holds"):
             copy.deepcopy(streams[one]).merge(streams[two])
@@ -355,7 +375,7 @@ def test_the_sample_of_a_long_table_does_not_depend_on_labels():
 
 def test_an_error_leaves_the_stream_unchanged(monkeypatch):
     X, s = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40.0)
-    stream = StreamingFirm(first_rows=60).partial_fit(X, s)
+    stream = StreamingFirm().partial_fit(X, s)
     before = stream.result()
     with monkeypatch.context() as patch:
         patch.setattr("firmlib.tables.checks.MEMORY_LIMIT", 100)

@@ -1,209 +1,148 @@
-"""Bins: numbers are sorted into 2^K slots by rank, with a lookup table.
+"""Bins: the values of a feature are levels, or are sorted into 2^K slots by rank.
 
-Slots are nested: slot q of 2^K lies in slot q // 2 of 2^(K-1). Slot Q is for missing values.
-Slots are narrower near the ends, where curves are often steep.
+Slots are nested: slot q of 2^K lies in slot q // 2 of 2^(K-1). They are narrower near the ends,
+where curves are often steep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from scipy import special
 
-_SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the slots
+FINEST = 9
+_SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the bins
 _HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
-_SORTED = np.argsort(_HALVES, kind="stable")
-_LAG = 8  # slots whose width shows where halves must be finest
-_FINEST, _TAILS = 9, 1.5
+_BELOW, _ABOVE = slice(0xFC00, 0x7FFF, -1), slice(0x7C01)  # -inf to -0 and 0 to inf among them
+_ASCENDING = np.append(_HALVES[_BELOW], _HALVES[_ABOVE])
+_LAG = 8  # bins whose width shows where halves must be finest
+_RANKS = {K: special.betainc(1.5, 1.5, np.arange(2**K) / 2**K) for K in range(1, FINEST + 1)}
 
-Table = tuple[float, float, np.ndarray]
 
-
-def scales(n: Any) -> Any:
+def scales(n: float) -> tuple[int, int]:
     """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
-    n = np.maximum(n, 2)
-    K = np.clip(np.ceil(np.log2(n / 4)), 1, _FINEST).astype(int)
-    return np.clip(np.round(np.log2(n) / 2), 1, K).astype(int), K
+    n = max(n, 2)
+    K = min(max(int(np.ceil(np.log2(n / 4))), 1), FINEST)
+    return min(max(round(np.log2(n) / 2), 1), K), K
 
 
 @dataclass(frozen=True, eq=False)
-class Axes:
-    """The bins of d columns of numbers.
+class Axis:
+    """The bins of one feature; the last one, for missing values, is not listed.
 
-    start (d, Q): the least value of each slot, +inf beyond the last level; equal starts belong to
-    the last slot. exact (d,): each level has its own slot. share (d,): share of independent rows.
-    kind: slots that can be merged are "nested"; a fixed number of bins is "fixed"; "levels" has a
-    slot for each level, however many there are. ends (d,): the larger share of rows in the first
-    and the last slot. tables: lookup tables of the columns; values without one are searched for.
+    start (bins,): the least value of each. slot (bins,): its place among 2^K slots. most: how many
+    levels may have bins of their own; 0 if values share bins. ordered: whether neighbours can be
+    merged. share: of independent rows. ends: the larger share of rows in the first and the last
+    bin. quick: whether values are looked up rather than searched for.
     """
 
     start: np.ndarray
-    exact: np.ndarray
-    share: np.ndarray
-    kind: str = "nested"
-    ends: np.ndarray = field(default_factory=lambda: np.ones(1))
-    tables: tuple[Table | None, ...] = ()
+    slot: np.ndarray
+    K: int
+    most: float = np.inf
+    ordered: bool = False
+    share: float = 1.0
+    ends: float = 1.0
+    quick: bool = False
 
-    @property
-    def slots(self) -> int:
-        """Number of slots, missing values aside."""
-        return self.start.shape[1]
+    @classmethod
+    def of_levels(cls, levels: np.ndarray, **options: Any) -> Self:
+        """Return a bin for each of some sorted levels."""
+        K = max(len(levels) - 1, 1).bit_length()
+        return cls(levels, np.arange(len(levels)), K, **options)
 
-    def levels(self, j: int) -> np.ndarray:
-        """Return the different starts of a column."""
-        return np.unique(self.start[j][np.isfinite(self.start[j])])
+    @classmethod
+    def of(cls, f: np.ndarray, n: int, n_bins: int | None, unit: np.ndarray | None) -> Self:
+        """Find the bins of numbers, a sample of n rows that belong to units.
 
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tables": bool(self.tables)}  # they are large
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        tables = map(_table, state["start"], state["exact"]) if state["tables"] else ()
-        self.__dict__.update(state, tables=tuple(tables))
-
-    def taken(self, some: Sequence[int]) -> Self:
-        """Return the bins of some columns."""
-        parts = {name: getattr(self, name)[some] for name in ("start", "exact", "share", "ends")}
-        return replace(
-            self, **parts, tables=tuple(self.tables[j] for j in some[: len(self.tables)])
+        Up to 1.5 2^base levels have a bin each; more levels share bins by rank. `n_bins` fixes
+        the number of bins.
+        """
+        share = independent(f, unit) / max(len(f), 1)
+        (base, _), (_, K) = scales(n * share), scales(n)
+        f = np.sort(f)[: len(f) - np.count_nonzero(np.isnan(f))]
+        first = np.flatnonzero(np.append(True, f[1:] > f[:-1])[: len(f)])
+        options: dict[str, Any] = {"ordered": not n_bins, "share": share}
+        options["quick"] = not n_bins and n > _SEARCHED
+        if len(first) <= (n_bins or 1.5 * 2**base):
+            return cls.of_levels(f[first], most=n_bins or 2**FINEST, **options)
+        start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
+        slot = np.flatnonzero(np.append(start[1:] > start[:-1], np.isfinite(start[-1])))
+        start = start[slot]
+        if slot[0]:  # room for values below the least one, if many rows have it
+            start, slot = np.append(np.nextafter(f[0], -np.inf), start), np.append(0, slot)
+        ends = max(f.searchsorted(start[1]), len(f) - f.searchsorted(start[-1])) / len(f)
+        return cls(
+            start, slot, max(n_bins - 1, 1).bit_length() if n_bins else K, 0, ends=ends, **options
         )
 
-    @classmethod
-    def joined(cls, some: Sequence[Self]) -> Self:
-        """Return bins of several columns, each with as many slots, as one."""
-        each = ("start", "exact", "share", "ends")
-        parts = {name: np.concatenate([getattr(axes, name) for axes in some]) for name in each}
-        return replace(some[0], **parts, tables=sum((axes.tables for axes in some), ()))
+    def scales(self, n: float) -> tuple[int, int]:
+        """Return the base scale and the finest scale for n rows."""
+        base, finest = scales(n * self.share)
+        if not self.ordered:
+            return 1, 1
+        if self.most and len(self.start) <= 1.5 * 2**base:
+            return self.K, self.K
+        return min(base, self.K), min(finest, self.K)
 
-    def scales(self, n: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the base scale and the finest scale of each column for n rows."""
-        if self.kind != "nested":
-            return np.ones(len(self.start), int), np.ones(len(self.start), int)
-        new = (self.start[:, 1:] > self.start[:, :-1]) & np.isfinite(self.start[:, 1:])
-        by_level = np.log2(spacing(new.sum(axis=1) + 1))
-        by_rank, K = scales(n * self.share), int(np.log2(self.slots))
-        base, finest = (np.where(self.exact, by_level, k) for k in by_rank)
-        return np.minimum(base, K).astype(int), np.minimum(finest, K).astype(int)
+    def grown(self, values: np.ndarray) -> Self:
+        """Return bins in which new levels have bins of their own, if there is room."""
+        new = np.setdiff1d(values, self.start)
+        room = int(min(self.most - len(self.start), len(new)))
+        some = new[np.arange(room) * len(new) // max(room, 1)]
+        grown = self.of_levels(np.union1d(self.start, some))
+        most = self.most if room == len(new) else 0
+        return replace(self, start=grown.start, slot=grown.slot, K=grown.K, most=most)
 
-    @classmethod
-    def of_levels(cls, f: np.ndarray) -> Self:
-        """Return a bin for each value of one column."""
-        levels = np.unique(f[~np.isnan(f)]) if np.isfinite(f).any() else np.zeros(1)
-        return cls(levels[None], np.ones(1, bool), np.ones(1), "levels")
-
-    @classmethod
-    def of(
-        cls,
-        F: np.ndarray,
-        n: float,
-        n_bins: int | None = None,
-        *,
-        roomy: bool = False,
-        unit: np.ndarray | None = None,
-    ) -> Self:
-        """Find the bins of columns (d, m), a sample of n rows that belong to units.
-
-        Up to 1.5 2^base levels have a slot each; more levels share slots by rank. `n_bins` fixes
-        the number of bins; `roomy` leaves slots for levels that the sample lacks.
-        """
-        share = independent(F, unit) / max(F.shape[1], 1)
-        base, K = scales(n * share)[0], int(scales(n)[1])
-        F = np.sort(F, axis=1)  # missing values last
-        new = np.append(np.ones((len(F), 1), bool), F[:, 1:] > F[:, :-1], axis=1)
-        new &= ~np.isnan(F)
-        size, known = new.sum(axis=1), F.shape[1] - np.isnan(F).sum(axis=1)
-        exact = size <= (n_bins or 1.5 * 2**base)
-        Q = int(spacing(size[exact].max(initial=0)))
-        Q = n_bins or (Q if exact.all() and not roomy else max(2**K, Q))
-        at = special.betainc(*[1.0 if n_bins else _TAILS] * 2, np.arange(Q) / Q)
-        start, ends = np.full((len(F), Q), np.inf), np.zeros(len(F))
-        for j, (f, m) in enumerate(zip(F, known, strict=True)):
-            first = np.flatnonzero(new[j])
-            start[j] = spaced(f[first], Q, not n_bins) if exact[j] else by_rank(f[:m], first, at)
-            if m:
-                last = start[j][np.isfinite(start[j])][-1]
-                ends[j] = max(f[:m].searchsorted(start[j, 1]), m - f[:m].searchsorted(last)) / m
-        tables = () if n_bins or n <= _SEARCHED else tuple(map(_table, start, exact))
-        return cls(start, exact, share, "fixed" if n_bins else "nested", ends, tables)
-
-    def grown(self, j: int, values: np.ndarray) -> Self:
-        """Return bins in which new levels of a column have slots of their own, if there is room."""
-        old, Q, nested = self.levels(j), self.slots, self.kind == "nested"
-        values = np.setdiff1d(values, old)
-        if self.kind == "levels":
-            return replace(self, start=np.union1d(old, values)[None])
-        start, exact, tables = self.start.copy(), self.exact.copy(), [*self.tables]
-        exact[j] = len(old) + len(values) <= Q
-        start[j] = spaced(np.union1d(old, values[: Q - len(old)]), Q, nested)
-        if tables:
-            tables[j] = _table(start[j], exact[j])
-        return replace(self, start=start, exact=exact, tables=tuple(tables))
-
-    def find(self, F: np.ndarray, first: int = 0) -> np.ndarray:
-        """Return the slot of each value of columns (k, m), which begin at column `first`."""
-        tables = self.tables[first : first + len(F)] or (None,) * len(F)
-        return np.array([self._slot(first + k, f, tables[k]) for k, f in enumerate(F)])
-
-    def _slot(self, j: int, f: np.ndarray, table: Table | None) -> np.ndarray:
-        if table is None:
-            slot = np.maximum(self.start[j].searchsorted(f, side="right") - 1, 0)
-            return np.where(np.isnan(f), self.slots, slot)
-        centre, scale, slot = table
+    def find(self, f: np.ndarray) -> np.ndarray:
+        """Return the bin of each value."""
+        if self._table is None:
+            found = np.maximum(self.start.searchsorted(f, side="right") - 1, 0)
+            return np.where(np.isnan(f), len(self.start), found)
+        centre, scale, bins = self._table
         with np.errstate(over="ignore"):
             half = ((f - centre) * scale).astype(np.float16)
-        return slot.take(half.view(np.uint16))
+        return bins.take(half.view(np.uint16))
 
+    @cached_property
+    def _table(self) -> tuple[float, float, np.ndarray] | None:
+        """A centre, a scale, and the bin of each half-precision number (f - centre) scale.
 
-def _table(start: np.ndarray, exact: bool) -> Table | None:
-    """Return a centre, a scale and the slot of each half-precision number (f - centre) scale.
-
-    Half precision is finest at the centre, where slots are narrowest. None if too few slots start
-    at numbers of their own.
-    """
-    missing, start = len(start), start[np.isfinite(start)]
-    if not len(start):
-        return None
-    lag = min(_LAG, len(start) - 1)
-    with np.errstate(all="ignore"):
-        width = start[lag:] - start[: len(start) - lag]
-        centre = start[np.where(width > 0, width, np.inf).argmin()]
-        scale = 512 / (np.quantile(np.abs(start - centre), 0.95) or np.abs(start - centre).max())
-        scale = scale if np.isfinite(scale) else 1.0
-        half = ((start - centre) * scale).astype(np.float16).astype(np.float32)
-        new = np.diff(start) > 0
-        if (new & (np.diff(half) > 0)).sum() < (1.0 if exact else 0.9) * new.sum():
+        Half precision is finest at the centre, where bins are narrowest. None if too few starts
+        differ in it.
+        """
+        start = self.start
+        if not self.quick or len(start) == 0:
             return None
-    runs = np.diff(_HALVES[_SORTED].searchsorted(half), prepend=0, append=len(_HALVES))
-    slot = np.empty(len(_HALVES), np.int16)
-    slot[_SORTED] = np.repeat(np.maximum(np.arange(-1, len(start)), 0), runs)
-    slot[np.isnan(_HALVES)] = missing
-    return centre, scale, slot
+        lag = min(_LAG, len(start) - 1)
+        with np.errstate(all="ignore"):
+            width = start[lag:] - start[: len(start) - lag]
+            centre = start[np.where(width > 0, width, np.inf).argmin()]
+            away = np.abs(start - centre)
+            scale = 512 / (np.quantile(away, 0.95) or away.max())
+            scale = scale if np.isfinite(scale) else 1.0
+            half = ((start - centre) * scale).astype(np.float16).astype(np.float32)
+        if np.count_nonzero(np.diff(half) > 0) < (1.0 if self.most else 0.9) * (len(start) - 1):
+            return None
+        runs = np.diff(_ASCENDING.searchsorted(half), prepend=0, append=len(_ASCENDING))
+        found = np.repeat(np.maximum(np.arange(-1, len(start)), 0), runs)
+        bins = np.full(len(_HALVES), len(start), np.int16)  # not a number is missing
+        bins[_BELOW], bins[_ABOVE] = np.split(found, [0x7C01])
+        return centre, scale, bins
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_table"}
 
 
-def independent(F: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
-    """Return the number of known values in columns (d, n) that differ in value or unit."""
-    known = ~np.isnan(F)
+def independent(f: np.ndarray, unit: np.ndarray | None) -> int:
+    """Return the number of known values that differ in value or unit."""
+    known = ~np.isnan(f)
     if unit is None:
-        return known.sum(axis=1)
-    code = np.unique(unit, return_inverse=True)[1]
-    pairs = (np.stack([f[here], code[here]]) for f, here in zip(F, known, strict=True))
-    return np.array([np.unique(both, axis=1).shape[1] for both in pairs])
-
-
-def spacing(levels: Any) -> Any:
-    """Return the smallest power of two that is at least 2 and at least the number of levels."""
-    return 2 ** np.ceil(np.log2(np.maximum(levels, 2))).astype(int)
-
-
-def spaced(levels: np.ndarray, Q: int, nested: bool) -> np.ndarray:
-    """Return starts of Q slots over which sorted levels are spread evenly."""
-    step = Q // spacing(len(levels)) if nested else 1
-    return np.append(levels, np.inf)[np.minimum(-(-np.arange(Q) // step), len(levels))]
+        return np.count_nonzero(known)
+    return np.unique(np.stack([f[known], unit[known]]), axis=1).shape[1]
 
 
 def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +24,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Rows:
     """Scores s, weights w (mean 1), folds and units of the rows `keep` of a table.
 
-    `unit` and its hash `key` are None if every row is its own unit.
+    `unit` is None if every row is its own unit.
     """
 
     s: np.ndarray
@@ -34,7 +33,7 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
-    key: np.ndarray | None = None
+    _parts: dict[str, Any] = field(default_factory=dict)  # of all features
 
     @cached_property
     def n(self) -> int:
@@ -46,7 +45,7 @@ class Rows:
         """Weighted mean of the scores."""
         return float(self.w @ self.s / self.w.sum())
 
-    @property
+    @cached_property
     def weighted(self) -> bool:
         """Whether weights are other than 1."""
         return bool((self.w != 1).any())
@@ -61,14 +60,13 @@ class Rows:
         """Centred scores."""
         return self.s - self.mean
 
-    def parts(self, centre: float, weighted: bool = False) -> np.ndarray:
-        """Return what each row adds to its bin: 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
-        r, w = self.s - centre, self.w
-        each = np.ones((self.n, 5 if weighted or self.weighted else 3)).T  # a row's lie together
-        each[1:3] = r, r * r
-        if len(each) == 5:
-            each[:] = w, w * r, (w * r) ** 2, w * w, w * w * r
-        return each
+    def parts(self, centre: float, weighted: bool) -> list[np.ndarray | None]:
+        """Return what each row adds to its bin: 1 (None), r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
+        if self._parts.get("for") != (centre, weighted):
+            r, w = self.s - centre, self.w
+            found = [w, w * r, (w * r) ** 2, w * w, w * w * r] if weighted else [None, r, r * r]
+            self._parts.update({"for": (centre, weighted), "are": found})
+        return self._parts["are"]
 
     def taken(self, some: slice | np.ndarray) -> Rows:
         """Return some of the rows."""
@@ -124,17 +122,7 @@ def rows_of(
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     fold = ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
-    return Rows(s, w, fold, unit, keep, population, key=key)
-
-
-def joined(some: Sequence[Rows]) -> Rows:
-    """Return several chunks of rows as one."""
-    s, w, fold = (np.concatenate([getattr(r, name) for r in some]) for name in ("s", "w", "fold"))
-    found = replace(some[0], s=s, w=w, fold=fold, keep=slice(None))
-    if found.key is None:
-        return found
-    key = np.concatenate([r.key for r in some])  # type: ignore[arg-type]
-    return replace(found, key=key, unit=np.unique(key, return_inverse=True)[1])
+    return Rows(s, w, fold, unit, keep)
 
 
 def unit_keys(column: Column) -> np.ndarray:

@@ -1,8 +1,7 @@
-"""The paper's linear regression: V = cov(s, f)^2 / var(f), from sums over folds."""
+"""The paper's linear regression: V = cov(s, f)^2 / var(f), from sums over folds; and Var(s)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.sums import Found, Source, shown_as
+from firmlib.estimation.sums import Source, shown_as
 from firmlib.tables.columns import Column
 
 
@@ -20,22 +19,29 @@ class Line:
     The first rows determine how f and the scores are centred and scaled.
     """
 
-    def __init__(self, nominal: bool) -> None:
+    axis = None
+
+    def __init__(self, nominal: bool = False) -> None:
         self.nominal, self.sums, self.dropped = nominal, np.zeros((6, FOLDS)), 0.0
         self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
 
-    def add(self, F: np.ndarray, rows: Rows) -> None:
-        """Add rows with values (1, n)."""
-        [f], w, s = F, rows.w, rows.s
+    def add(self, f: np.ndarray, rows: Rows) -> None:
+        """Add rows with values f; those without one are dropped."""
+        if (missing := np.isnan(f)).any():
+            self.dropped += rows.w[missing].sum()
+            f, rows = f[~missing], rows.taken(~missing)
+        if not rows.n:
+            return
         if np.isnan(self.centre):
-            self.centre, self.middle = float(np.median(f)), float(np.median(s))
+            self.centre, self.middle = float(np.median(f)), rows.centre
             self.unit = float(np.abs(f - self.centre).max()) or 1.0
-        f, wr = (f - self.centre) / self.unit, w * (s - self.middle)
+        f, w = (f - self.centre) / self.unit, rows.w
+        wr = w * (rows.s - self.middle)
         terms = (w, w * f, w * f * f, wr, wr * f, w * w)
-        self.sums += np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
+        self.sums = self.sums + np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
 
-    def merge(self, other: Line, codes: Column) -> None:
-        """Add the sums of others."""
+    def merge(self, other: Line, codes: Column | None = None) -> None:
+        """Add the sums of another one."""
         self.dropped += other.dropped
         if np.isnan(other.centre):
             return
@@ -47,12 +53,8 @@ class Line:
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
         self.sums = self.sums + np.array([w, f, ff, r, fr, ww])
 
-    def found(self, n: int, columns: Sequence[Column], population: bool, units: bool) -> Found:
-        """Return V and the line; V is nan if f is constant or nominal."""
-        return self._estimate(population), [self._source(columns[0])]
-
-    def _estimate(self, population: bool) -> Estimate:
-        """Return V, the error of the slope and its test."""
+    def estimate(self, population: bool) -> Estimate:
+        """Return V, the error of the slope and its test; V is nan if f is constant or nominal."""
         total = self.sums.sum(axis=1)
         V, v, slope = _explained(total)
         V, silent = np.array([V]), v <= 0 or self.nominal
@@ -72,7 +74,23 @@ class Line:
         one = Estimate.of_folds(V, without, w, found, pvalue)
         return replace(one, V=np.full(1, np.nan)) if silent else one
 
-    def _source(self, column: Column) -> Source:
+    def variance(self, population: bool) -> Estimate:
+        """Return the variance of f."""
+        total = self.sums.sum(axis=1)[:, None]
+
+        def variance(sums: np.ndarray) -> np.ndarray:
+            w, ww = np.maximum(sums[0], TINY), 0 if population else sums[5]
+            pairs = w * w - ww  # without bias if w are survey weights
+            return self.unit**2 * _explained(sums)[1] * w * w / np.where(pairs > 0, pairs, np.inf)
+
+        V, without = variance(total), variance(total - self.sums)[:, None]
+        return Estimate.of_folds(V, without, self.sums[0], np.zeros((3, 1)), np.zeros(1))
+
+    def coarse(self, n: int) -> bool:
+        """Return False: a line needs no bins."""
+        return False
+
+    def source(self, column: Column, n: int) -> Source:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))

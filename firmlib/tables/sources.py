@@ -101,11 +101,11 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         lengths = np.nan_to_num(X.chunks[0]).astype(int)
         check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
     parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
-    if empty._shared is None:
+    if not empty._names:
         some = _drawn(len(parts))
         for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
             parts[i] = part
-        share = stream.first_rows / len(some)
+        share = 10_000 / len(some)
         tables = compute(*(delayed(_some_rows)(parts[i], share, i) for i in some))
         empty._find_bins(_stacked(tables), columns["groups"])
     one = partial(_partition_sum, empty, score, columns)

@@ -13,6 +13,8 @@ import pandas as pd
 from firmlib.tables.checks import as_numpy, is_integer, short
 from firmlib.tables.columns import Column, as_array, read
 
+_BLOCK = 2**19  # values that are read together
+
 
 class Table:
     """A table, whose columns are read when they are asked for; a chunk needs no rows or levels."""
@@ -29,6 +31,7 @@ class Table:
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
+        self._block: Any = None, None, None  # columns that were read together
 
     @classmethod
     def of(cls, data: Any) -> Self:
@@ -83,41 +86,58 @@ class Table:
     def column(self, j: Any) -> Column:
         """Return a column by name or position."""
         j = self.place(j) if isinstance(j, str) else range(self.width)[j]
+        if (values := self._number(j)) is not None:
+            return Column(values)
         data = self.readable
         if is_sparse(data):
-            stored = slice(data.indptr[j], data.indptr[j + 1])
+            some = slice(data.indptr[j], data.indptr[j + 1])
             values = np.zeros(self.n, data.dtype)
-            values[data.indices[stored]] = data.data[stored]
+            values[data.indices[some]] = data.data[some]
         else:
             values = (data.iloc if hasattr(data, "iloc") else data)[:, j]
         column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
         return column.nominal() if j in self.categorical else column
 
-    @property
-    def plain(self) -> bool:
-        """Whether all columns are numbers of one dense array or pandas frame, as `block` needs."""
+    def _number(self, j: int) -> np.ndarray | None:
+        """Return a column of numbers, if it is one of a dense array or frame of numbers only.
+
+        Neighbouring columns are read together, as most arrays hold a row after the other.
+        """
+        if not self._plain or j in self.categorical:
+            return None
+        width = max(_BLOCK // self.n, 8)
+        first = j - j % width
+        if self._block[0] != first:
+            data, some = self.readable, slice(first, first + width)
+            part = data.iloc[:, some].to_numpy() if hasattr(data, "iloc") else data[:, some]
+            block = np.array(part.T, dtype=float, order="C")
+            whole = np.isfinite(block).all(axis=1) | ~np.isinf(block).any(axis=1)
+            if part.dtype.kind != "f":  # floats may merge larger integers
+                whole &= np.abs(block).max(axis=1) < 2**53
+            self._block = first, block, whole
+        _, block, whole = self._block
+        return block[j - first] if whole[j - first] else None
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether the data are an array of numbers, or a pandas frame of one kind of them."""
         data = self.readable
         array = type(data) in (np.ndarray, np.memmap)  # a masked array holds more
         dtypes = {data.dtype} if array else {*getattr(data, "dtypes", ())}
         dtype = dtypes.pop() if len(dtypes) == 1 else None
-        if self.categorical or not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
-            return False
-        if dtype.kind == "f" or dtype.itemsize < 8:
-            return True
-        values = np.asarray(data)  # floats may merge large integers
-        return values.min(initial=0) >= -(2**53) and values.max(initial=0) <= 2**53
+        return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
 
-    def block(self, columns: slice, rows: slice | np.ndarray) -> np.ndarray:
-        """Return some columns and rows of a plain table as floats (k, m), column by column."""
-        data = self.readable
-        part = data.iloc[rows, columns].to_numpy() if hasattr(data, "iloc") else data[rows, columns]
-        block = np.array(part.T, dtype=float, order="C")
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(block.sum(axis=1))  # faster than looking at each value
-        for k in np.flatnonzero(~finite):
-            if np.isinf(block[k]).any():
-                self.column(range(self.width)[columns][k])  # raises an error
-        return block
+    def stored(self, j: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the values and rows that a sparse column stores; None if it must be read whole."""
+        j = self.place(j) if isinstance(j, str) else range(self.width)[j]
+        some = slice(self.readable.indptr[j], self.readable.indptr[j + 1])
+        values = self.readable.data[some]
+        if j in self.categorical or (
+            values.dtype.kind != "f" and len(values) and np.abs(values).max() >= 2**53
+        ):
+            return None
+        values = values.astype(float)
+        return None if np.isinf(values).any() else (values, self.readable.indices[some])
 
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
