@@ -16,7 +16,7 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import How, scan
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Source
+from firmlib.estimation.variance import Source
 from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
@@ -140,7 +140,7 @@ def firm(
         sources=tuple(sources),
         n=sample.n,
         rows=rows,
-        total=total.variance(sample.population),
+        total=total.variance(rows, sample.unit is not None),
         response=response.method,
         target=response.target,
         given=known,

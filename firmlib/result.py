@@ -14,7 +14,7 @@ import pandas as pd
 import firmlib  # for pictures, which import this module
 from firmlib.estimation import jackknife
 from firmlib.estimation.jackknife import Estimate, holm
-from firmlib.estimation.sums import Source
+from firmlib.estimation.variance import Source
 from firmlib.tables.checks import check_confidence_level, check_memory, check_option
 
 if TYPE_CHECKING:  # matplotlib is an extra

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.estimation.bins import Axis
 from firmlib.estimation.rows import rows_of
-from firmlib.estimation.scan import How, estimated, known, read, started
+from firmlib.estimation.scan import How, estimated, known, read
 from firmlib.estimation.slope import Line
+from firmlib.estimation.sums import Axis, started
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
@@ -292,7 +292,7 @@ confidence_level
             sources=tuple(one.source(column, self._n) for one, column in each),
             n=self._n,
             rows=self.rows,
-            total=self._total.variance(population),
+            total=self._total.variance(self.rows, self._units),
             response=self._response.method,
             target=self._response.target,
             confidence_level=self.confidence_level,

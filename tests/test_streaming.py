@@ -379,6 +379,7 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
     before = stream.result()
     with monkeypatch.context() as patch:
         patch.setattr("firmlib.tables.checks.MEMORY_LIMIT", 100)
+        patch.setattr("firmlib.estimation.sums._MANY", 0)
         with pytest.raises(ValueError, match="GiB"):
             stream.partial_fit(X, s)
     with pytest.raises(ValueError, match="must be a fitted model or a callable"):

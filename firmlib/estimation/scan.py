@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from firmlib.estimation.bins import Axis, scales
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Source, Sums
-from firmlib.estimation.variance import Cells, spread
+from firmlib.estimation.sums import Axis, How, Sums, scales, started
+from firmlib.estimation.variance import Cells, Source, spread
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
@@ -25,38 +24,29 @@ _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 Found = tuple[Estimate, list[Source]]
 
 
-class How(NamedTuple):
-    """How features are measured."""
-
-    n_bins: int | None = None
-    missing: str = "level"
-    slope: bool = False
-
-
 AS_USUAL = How()
 
 
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
-    some, batch, size = _sample(features, table, rows, how), [], 0
-    plain = how == AS_USUAL and rows.unit is None and isinstance(rows.keep, slice)
-    few = 1.5 * 2 ** scales(rows.n)[0]
-    zeros = _totals(rows) if is_sparse(table.data) and plain and not rows.population else None
-    parts, sources = [Estimate.exact(np.zeros(0))], []
+    some, units = _sample(features, table, rows, how), rows.unit is not None
+    zeros, few = None, 1.5 * 2 ** scales(rows.n)[0]
+    if is_sparse(table.data) and how == AS_USUAL and not (units or rows.population):
+        zeros = _totals(rows) if isinstance(rows.keep, slice) else None
+    parts, sources, batch = [Estimate.exact(np.zeros(0))], [], []
     for feature in features:
-        one = None if zeros is None else _sparse(feature, table, rows, zeros, few)
-        column = NUMBERS
+        column, one = NUMBERS, None
+        if zeros is not None:
+            one = _sparse(feature, table, rows, zeros, few)
         if one is None:
             column = read(feature, table, rows, how)
             one = started(column, rows, how, some)
             one.add(column.values, rows)
         sources.append(one.source(column, rows.n))
         batch.append(one)
-        size += one.sums.size
-        if size > _CELLS:
-            parts.append(estimated(batch, rows.n, rows.population, rows.unit is not None))
-            batch, size = [], 0
-    parts.append(estimated(batch, rows.n, rows.population, rows.unit is not None))
+        if len(batch) * one.sums.size > _CELLS or feature is features[-1]:
+            parts.append(estimated(batch, rows.n, rows.population, units))
+            batch = []
     return known(Estimate.concatenate(parts), [f.name for f in features]), sources
 
 
@@ -65,7 +55,8 @@ NUMBERS = Column(np.empty(0))
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
     """Return a feature in the rows that count."""
-    column = feature.of(table).take(rows.keep)
+    column = feature.of(table)
+    column = column if isinstance(rows.keep, slice) else column.take(rows.keep)
     if how.missing == "raise":
         check_present(f"feature {feature.name!r}", column.values)
     return column
@@ -92,27 +83,6 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
             if abs(len(some) - m) < 0.1 * m and len(np.unique(key[some])) > 0.9 * m:
                 return some
     return slice(None)
-
-
-def started(
-    column: Column,
-    rows: Any,
-    how: How,
-    some: Any = slice(None),
-    *,
-    axis: Axis | None = None,
-) -> Sums | Line:
-    """Return empty sums of a column, whose bins some of the rows determine if there is no axis."""
-    if how.slope:
-        return Line(column.kind == "nominal")
-    if axis is not None:
-        return Sums(axis, how.missing == "drop")
-    if column.kind == "nominal" or (rows.population and not how.n_bins):
-        axis = Axis.of_levels(np.unique(column.values[~np.isnan(column.values)]))
-    else:
-        unit = None if rows.unit is None else rows.unit[some]
-        axis = Axis.of(column.values[some], rows.n, how.n_bins, unit)
-    return Sums(axis, how.missing == "drop")
 
 
 def _totals(rows: Rows) -> np.ndarray:
@@ -143,7 +113,7 @@ def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool
         single = population or isinstance(one, Line)
         key = j if single else (one.axis.K, one.axis.ordered, len(one.sums))
         alike.setdefault(key, []).append(j)
-    parts = [Estimate.exact(np.zeros(0))]
+    parts = []
     for places in alike.values():
         each = [some[j] for j in places]
         if isinstance(each[0], Line):

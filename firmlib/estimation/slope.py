@@ -9,7 +9,7 @@ from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.sums import Source, shown_as
+from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
 
 
@@ -74,17 +74,17 @@ class Line:
         one = Estimate.of_folds(V, without, w, found, pvalue)
         return replace(one, V=np.full(1, np.nan)) if silent else one
 
-    def variance(self, population: bool) -> Estimate:
-        """Return the variance of f."""
-        total = self.sums.sum(axis=1)[:, None]
-
-        def variance(sums: np.ndarray) -> np.ndarray:
-            w, ww = np.maximum(sums[0], TINY), 0 if population else sums[5]
-            pairs = w * w - ww  # without bias if w are survey weights
-            return self.unit**2 * _explained(sums)[1] * w * w / np.where(pairs > 0, pairs, np.inf)
-
-        V, without = variance(total), variance(total - self.sums)[:, None]
-        return Estimate.of_folds(V, without, self.sums[0], np.zeros((3, 1)), np.zeros(1))
+    def variance(self, rows: str, units: bool) -> Estimate:
+        """Return the variance of f, without bias unless the rows are the population."""
+        w, f, *_, ww = self.sums
+        total = self.sums.sum(axis=1)
+        mean, v, W2 = total[1] / total[0], _explained(total)[1], total[0] ** 2
+        if units:  # Var(sum w f) is about v ww
+            ww = (f - mean * w) ** 2 / max(v, TINY) * FOLDS / (FOLDS - 1)
+        unbiased = 1.0 if rows == "population" else W2 / max(W2 - ww.sum(), TINY)
+        without = _explained(total[:, None] - self.sums)[1][:, None]
+        V, without = (unbiased * self.unit**2 * a for a in (np.array([v]), without))
+        return Estimate.of_folds(V, without, w, np.zeros((3, 1)), np.zeros(1))
 
     def coarse(self, n: int) -> bool:
         """Return False: a line needs no bins."""
@@ -101,7 +101,8 @@ class Line:
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = self.dropped / max(W + self.dropped, TINY)
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        return Source(column.kind, mark, missing, self.middle, sums, t, shown=shown_as(column))
+        scale = column._replace(values=np.empty(0))
+        return Source(column.kind, mark, missing, self.middle, sums, t, scale=scale)
 
 
 def _explained(total: np.ndarray) -> tuple:

@@ -1,70 +1,179 @@
 """Sums over (fold, bin), the only statistics of a feature; they add over chunks and computers.
 
-Unweighted rows add 1, r, r^2 to their bin; weighted ones w, wr, (wr)^2, w^2, w^2 r.
+Bins hold levels, or runs of equal rank: 2^K slots, which are nested (slot q of 2^K lies in slot
+q // 2 of 2^(K-1)) and narrower near the ends, where curves are often steep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import special
 
-from firmlib.estimation.bins import Axis, scales
 from firmlib.estimation.rows import FOLDS, Rows
-from firmlib.estimation.variance import Bins, recentred
+from firmlib.estimation.slope import Line
+from firmlib.estimation.variance import Source, recentred
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
 
+_MANY = 2**12  # bins that may take much memory
 _ROWS = 2**16  # at a time: what is calculated of them stays in the cache
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Kind of a feature, and pooled sums (3 or 5, bins + 1) for its curve, kept in a result.
+class How(NamedTuple):
+    """How features are measured."""
 
-    `mark` identifies the values of the feature. Joint features have no sums.
+    n_bins: int | None = None
+    missing: str = "level"
+    slope: bool = False
+
+
+FINEST = 9
+_SEARCHED = 2**12  # up to this many rows, values are searched for among the starts of the bins
+_HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+_BELOW, _ABOVE = slice(0xFC00, 0x7FFF, -1), slice(0x7C01)  # -inf to -0 and 0 to inf among them
+_ASCENDING = np.append(_HALVES[_BELOW], _HALVES[_ABOVE])
+_LAG = 8  # bins whose width shows where halves must be finest
+_RANKS = {K: special.betainc(1.5, 1.5, np.arange(2**K) / 2**K) for K in range(1, FINEST + 1)}
+
+
+def scales(n: float) -> tuple[int, int]:
+    """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
+    n = max(n, 2)
+    K = min(max(int(np.ceil(np.log2(n / 4))), 1), FINEST)
+    return min(max(round(np.log2(n) / 2), 1), K), K
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The bins of one feature; the last one, for missing values, is not listed.
+
+    start (bins,): the least value of each. slot (bins,): its place among 2^K slots. most: how many
+    levels may have bins of their own; 0 if values share bins. ordered: whether neighbours can be
+    merged. share: of independent rows. ends: the larger share of rows in the first and the last
+    bin. quick: whether values are looked up rather than searched for.
     """
 
-    kind: str = "number"
-    mark: float = 0.0
-    missing: float = np.nan
-    centre: float = 0.0  # of the scores in these sums
-    sums: np.ndarray | None = None
-    t: np.ndarray | None = None  # a value of each bin
-    point: np.ndarray | None = None  # of the curve, for each bin; None: each bin is one
-    shown: Callable[[np.ndarray], np.ndarray] | None = None  # the user's dates and labels
+    start: np.ndarray
+    slot: np.ndarray
+    K: int
+    most: float = np.inf
+    ordered: bool = False
+    share: float = 1.0
+    ends: float = 1.0
+    quick: bool = False
 
-    def direction(self) -> float:
-        """Return 1 or -1: how the score moves with the rank of the feature; nan if it has none."""
-        if self.sums is None or self.kind == "nominal":
-            return np.nan
-        W, S = self.sums[0, :-1], self.sums[1, :-1]
-        rank = np.cumsum(W) - W / 2
-        return float(np.sign(S @ (rank - W @ rank / (W.sum() or 1)))) or np.nan
+    @classmethod
+    def of_levels(cls, levels: np.ndarray, **options: Any) -> Self:
+        """Return a bin for each of some sorted levels."""
+        K = max(len(levels) - 1, 1).bit_length()
+        return cls(levels, np.arange(len(levels)), K, **options)
 
-    def curve(self) -> tuple[np.ndarray, Bins]:
-        """Return a value of each point of q_f that has rows (missing: nan, None), and the bins."""
-        assert self.sums is not None
-        assert self.t is not None
-        sums, t = self.sums, self.t
-        if self.point is not None:  # bins are merged; the one with the median row gives the value
-            first = np.flatnonzero(np.diff(self.point, prepend=-1))
-            up_to = np.cumsum(sums[0, :-1])
-            points = np.add.reduceat(sums[:, :-1], first, axis=1)
-            t = t[up_to.searchsorted(up_to[first] - sums[0, first] + points[0] / 2)]
-            sums = np.append(points, sums[:, -1:], axis=1)
-        here = sums[0] > 0
-        here[-1] |= not here.any()
-        t = np.append(t, np.nan)[here]
-        w, r, rr, *rest = sums[:, here]
-        bins = Bins.of((w, r, rr, rest[0] if rest else w))
-        return (t if self.shown is None else self.shown(t)), bins._replace(m=bins.m + self.centre)
+    @classmethod
+    def of(cls, f: np.ndarray, n: int, n_bins: int | None, unit: np.ndarray | None) -> Self:
+        """Find the bins of numbers, a sample of n rows that belong to units.
+
+        Up to 1.5 2^base levels have a bin each; more levels share bins by rank. `n_bins` fixes
+        the number of bins.
+        """
+        share = independent(f, unit) / max(len(f), 1)
+        (base, _), (_, K) = scales(n * share), scales(n)
+        f = np.sort(f)[: len(f) - np.count_nonzero(np.isnan(f))]
+        first = np.flatnonzero(np.append(True, f[1:] > f[:-1])[: len(f)])
+        options: dict[str, Any] = {"ordered": not n_bins, "share": share}
+        options["quick"] = not n_bins and n > _SEARCHED
+        if len(first) <= (n_bins or 1.5 * 2**base):
+            return cls.of_levels(f[first], most=n_bins or 2**FINEST, **options)
+        start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
+        slot = np.flatnonzero(np.append(start[1:] > start[:-1], np.isfinite(start[-1])))
+        start = start[slot]
+        if slot[0]:  # room for values below the least one, if many rows have it
+            start, slot = np.append(np.nextafter(f[0], -np.inf), start), np.append(0, slot)
+        ends = max(f.searchsorted(start[1]), len(f) - f.searchsorted(start[-1])) / len(f)
+        return cls(
+            start, slot, max(n_bins - 1, 1).bit_length() if n_bins else K, 0, ends=ends, **options
+        )
+
+    def scales(self, n: float) -> tuple[int, int]:
+        """Return the base scale and the finest scale for n rows."""
+        base, finest = scales(n * self.share)
+        if not self.ordered:
+            return 1, 1
+        if self.most and len(self.start) <= 1.5 * 2**base:
+            return self.K, self.K
+        return min(base, self.K), min(finest, self.K)
+
+    def grown(self, values: np.ndarray) -> Self:
+        """Return bins in which new levels have bins of their own, if there is room."""
+        new = np.setdiff1d(values, self.start)
+        room = int(min(self.most - len(self.start), len(new)))
+        some = new[np.arange(room) * len(new) // max(room, 1)]
+        grown = self.of_levels(np.union1d(self.start, some))
+        most = self.most if room == len(new) else 0
+        return replace(self, start=grown.start, slot=grown.slot, K=grown.K, most=most)
+
+    def find(self, f: np.ndarray) -> np.ndarray:
+        """Return the bin of each value."""
+        if self._table is None:
+            found = np.maximum(self.start.searchsorted(f, side="right") - 1, 0)
+            return np.where(np.isnan(f), len(self.start), found)
+        centre, scale, bins = self._table
+        with np.errstate(over="ignore"):
+            half = ((f - centre) * scale).astype(np.float16)
+        return bins.take(half.view(np.uint16))
+
+    @cached_property
+    def _table(self) -> tuple[float, float, np.ndarray] | None:
+        """A centre, a scale, and the bin of each half-precision number (f - centre) scale.
+
+        Half precision is finest at the centre, where bins are narrowest. None if too few starts
+        differ in it.
+        """
+        start = self.start
+        if not self.quick or len(start) == 0:
+            return None
+        lag = min(_LAG, len(start) - 1)
+        with np.errstate(all="ignore"):
+            width = start[lag:] - start[: len(start) - lag]
+            centre = start[np.where(width > 0, width, np.inf).argmin()]
+            away = np.abs(start - centre)
+            scale = 512 / (np.quantile(away, 0.95) or away.max())
+            scale = scale if np.isfinite(scale) else 1.0
+            half = ((start - centre) * scale).astype(np.float16).astype(np.float32)
+        if np.count_nonzero(np.diff(half) > 0) < (1.0 if self.most else 0.9) * (len(start) - 1):
+            return None
+        runs = np.diff(_ASCENDING.searchsorted(half), prepend=0, append=len(_ASCENDING))
+        found = np.repeat(np.maximum(np.arange(-1, len(start)), 0), runs)
+        bins = np.full(len(_HALVES), len(start), np.int16)  # not a number is missing
+        bins[_BELOW], bins[_ABOVE] = np.split(found, [0x7C01])
+        return centre, scale, bins
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_table"}
 
 
-def shown_as(column: Column) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Return what turns numbers into the values of a column; None if they are the same."""
-    return None if column.kind == "number" else column._replace(values=np.empty(0)).shown
+def independent(f: np.ndarray, unit: np.ndarray | None) -> int:
+    """Return the number of known values that differ in value or unit."""
+    known = ~np.isnan(f)
+    if unit is None:
+        return np.count_nonzero(known)
+    return np.unique(np.stack([f[known], unit[known]]), axis=1).shape[1]
+
+
+def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the least level of each slot: the first one whose mid-rank reaches a share `at`.
+
+    The levels of the sorted values f begin at `first`. Skewness decides on which side a level on
+    the edge of two slots belongs, so that a column and its negative have the same bins.
+    """
+    n = len(f)
+    skew = (f / n).sum() - (f[(n - 1) // 2] / 2 + f[n // 2] / 2)
+    up = -1 if skew < -1e-9 * (f[-1] / 2 - f[0] / 2) else 1
+    middle = (first + np.append(first[1:], n)) / 2
+    return np.append(f[first], np.inf)[middle.searchsorted((at - 1e-9 * up) * n)]
 
 
 def five(sums: np.ndarray) -> np.ndarray:
@@ -85,7 +194,8 @@ class Sums:
 
     def _zeros(self, k: int) -> np.ndarray:
         shape = k, FOLDS, len(self.axis.start) + 1
-        check_memory("the sums of a feature", shape)
+        if shape[2] > _MANY:
+            check_memory("the sums of a feature", shape)
         return np.zeros(shape)
 
     def add(self, f: np.ndarray, rows: Rows) -> None:
@@ -186,5 +296,26 @@ class Sums:
         if self.axis.ordered and self.axis.scales(n)[0] < self.axis.K:
             point = self.axis.slot >> (self.axis.K - self.axis.scales(n)[0])
         centre = float(np.nan_to_num(self.centre))
-        start, shown = self.axis.start, shown_as(column)
-        return Source(column.kind, float(mark), missing, centre, pooled, start, point, shown)
+        scale, t = column._replace(values=np.empty(0)), self.axis.start
+        return Source(column.kind, float(mark), missing, centre, pooled, t, point, scale)
+
+
+def started(
+    column: Column,
+    rows: Any,
+    how: How,
+    some: Any = slice(None),
+    *,
+    axis: Axis | None = None,
+) -> Sums | Line:
+    """Return empty sums of a column, whose bins some of the rows determine if there is no axis."""
+    if how.slope:
+        return Line(column.kind == "nominal")
+    if axis is not None:
+        return Sums(axis, how.missing == "drop")
+    if column.kind == "nominal" or (rows.population and not how.n_bins):
+        axis = Axis.of_levels(np.unique(column.values[~np.isnan(column.values)]))
+    else:
+        unit = None if rows.unit is None else rows.unit[some]
+        axis = Axis.of(column.values[some], rows.n, how.n_bins, unit)
+    return Sums(axis, how.missing == "drop")

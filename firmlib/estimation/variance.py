@@ -8,6 +8,7 @@ e = (SS - m^2 WW) / (W^2 - WW) is the variance of m.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS
+from firmlib.tables.columns import Column
 
 _RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
 _ALONE = 0.9  # and at which nothing can be estimated
@@ -233,3 +235,47 @@ def gates(
     ]
     least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
     return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Kind of a feature, and pooled sums (3 or 5, bins + 1) for its curve, kept in a result.
+
+    `mark` identifies the values of the feature. Joint features have no sums.
+    """
+
+    kind: str = "number"
+    mark: float = 0.0
+    missing: float = np.nan
+    centre: float = 0.0  # of the scores in these sums
+    sums: np.ndarray | None = None
+    t: np.ndarray | None = None  # a value of each bin
+    point: np.ndarray | None = None  # of the curve, for each bin; None: each bin is one
+    scale: Column | None = None  # the user's dates and labels
+
+    def direction(self) -> float:
+        """Return 1 or -1: how the score moves with the rank of the feature; nan if it has none."""
+        if self.sums is None or self.kind == "nominal":
+            return np.nan
+        W, S = self.sums[0, :-1], self.sums[1, :-1]
+        rank = np.cumsum(W) - W / 2
+        return float(np.sign(S @ (rank - W @ rank / (W.sum() or 1)))) or np.nan
+
+    def curve(self) -> tuple[np.ndarray, Bins]:
+        """Return a value of each point of q_f that has rows (missing: nan, None), and the bins."""
+        assert self.sums is not None
+        assert self.t is not None
+        sums, t = self.sums, self.t
+        if self.point is not None:  # bins are merged; the one with the median row gives the value
+            first = np.flatnonzero(np.diff(self.point, prepend=-1))
+            up_to = np.cumsum(sums[0, :-1])
+            points = np.add.reduceat(sums[:, :-1], first, axis=1)
+            t = t[up_to.searchsorted(up_to[first] - sums[0, first] + points[0] / 2)]
+            sums = np.append(points, sums[:, -1:], axis=1)
+        here = sums[0] > 0
+        here[-1] |= not here.any()
+        t = np.append(t, np.nan)[here]
+        w, r, rr, *rest = sums[:, here]
+        bins = Bins.of((w, r, rr, rest[0] if rest else w))
+        t = t if self.scale is None else self.scale.shown(t)
+        return t, bins._replace(m=bins.m + self.centre)

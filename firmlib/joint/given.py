@@ -20,7 +20,7 @@ from scipy import special
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import How, scan
-from firmlib.estimation.sums import Source
+from firmlib.estimation.variance import Source
 from firmlib.features import Feature, Group
 from firmlib.joint.cells import contrast, nothing
 from firmlib.joint.learning import PARTS, design, fitted
