@@ -132,8 +132,7 @@ def firm(
     known = () if given is None else check_given(given, table)
     found = _estimate(features, table, sample, known, how, feature_names)
     estimate, sources, names, unexplained = found
-    total = Line()
-    total.add(sample.s, sample)
+    total = Line.of(sample.s, sample)
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),

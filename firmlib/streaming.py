@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from firmlib.estimation.rows import rows_of
 from firmlib.estimation.scan import How, estimated, known, read
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Axis, started
+from firmlib.estimation.sums import Axis, Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import check_options
 from firmlib.result import FirmResult
@@ -105,18 +105,16 @@ confidence_level
         self.missing, self.rows, self.method, self.n_bins = missing, rows, method, n_bins
         self.response_method, self.target = response_method, target
         self.confidence_level, self._given = confidence_level, bins
+        self._sums: list[Sums | Line] = []
+        self._total: Line | None = None
+        self._response: Response | None = None
         self._reset(bins)
 
     def _reset(self, bins: Bins | None) -> None:
         """Forget all rows."""
-        self._names, self._columns, self._sums = [], [], []
-        if bins is not None:
-            self._names, self._columns = bins.names, bins.columns
-            each = zip(bins.columns, bins.axes, strict=True)
-            self._sums = [started(column, None, self._how, axis=axis) for column, axis in each]
-        self._total, self._n, self._units = Line(), 0, False
-        self._start = 0  # position of the first row
-        self._response: Response | None = None
+        self._bins, self._sums, self._total = bins, [], None
+        self._n, self._start = 0, 0  # position of the first row
+        self._units, self._response = False, None
 
     @property
     def _how(self) -> How:
@@ -155,21 +153,22 @@ confidence_level
         if not rows.n:
             return self
         self._check("X", names, response, rows.unit is not None)
-        columns = [read(f, table, rows, self._how) for f in found]
-        chunk, unknown = copy.copy(self), [UNKNOWN] * len(names)
-        before = self._columns or unknown
-        columns = on_scale(names, columns, before)
-        chunk._sums, chunk._columns, chunk._total = [], [], Line()
-        for column, old, own in zip(columns, before, self._sums or unknown, strict=True):
-            axis = None if old.kind == "unknown" else own.axis
-            one = started(column, rows, self._how, axis=axis)
-            one.add(column.values, rows)
-            chunk._sums.append(one)
-            missing = np.isnan(column.values).all()
-            chunk._columns.append(old if missing else column._replace(values=np.empty(0)))
-        chunk._total.add(rows.s, rows)
-        chunk._names, chunk._n, chunk._units = names, rows.n, rows.unit is not None
-        chunk._response = response._replace(values=np.empty(0))
+        before, axes = [UNKNOWN] * len(names), [None] * len(names)
+        if self._bins is not None:
+            _, before, axes = self._bins
+        columns = on_scale(names, [read(f, table, rows, self._how) for f in found], before)
+        chunk = copy.copy(self)
+        chunk._sums = [
+            summed(column, rows, self._how, axis=None if old.kind == "unknown" else axis)
+            for column, old, axis in zip(columns, before, axes, strict=True)
+        ]
+        kinds = [
+            old if np.isnan(column.values).all() else column._replace(values=np.empty(0))
+            for column, old in zip(columns, before, strict=True)
+        ]
+        chunk._bins = Bins(names, kinds, [one.axis for one in chunk._sums])
+        chunk._total, chunk._n = Line.of(rows.s, rows), rows.n
+        chunk._units, chunk._response = rows.unit is not None, response._replace(values=np.empty(0))
         return self.merge(chunk)
 
     def merge(self, other: StreamingFirm) -> Self:
@@ -180,30 +179,32 @@ confidence_level
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if not other._n or other._response is None:
+        if other._bins is None or other._total is None or other._response is None:
             return self
-        self._check("other", other._names, other._response, other._units)
-        before = self._columns or other._columns
-        codes = [column._replace(values=column.codes) for column in other._columns]
-        codes = on_scale(other._names, codes, before)
-        sums = [copy.copy(one) for one in (self._sums or other._sums)]
-        for j, old in enumerate(before if self._sums else []):
-            theirs = other._sums[j]
-            if old.kind == "unknown":  # nothing but missing values so far
-                sums[j], theirs = copy.copy(theirs), sums[j]
-            sums[j].merge(theirs, codes[j])
-        total = copy.copy(self._total)
-        total.merge(other._total)
-        self._names = other._names
-        self._columns = [column._replace(values=np.empty(0)) for column in codes]
+        names, columns, _ = other._bins
+        self._check("other", names, other._response, other._units)
+        sums, total = other._sums, other._total
+        if self._bins is not None and self._total is not None:
+            before = self._bins.columns
+            columns = [column._replace(values=column.codes) for column in columns]
+            columns, sums = on_scale(names, columns, before), []
+            for one, theirs, codes, old in zip(
+                self._sums, other._sums, columns, before, strict=True
+            ):
+                if old.kind == "unknown":  # nothing but missing values so far
+                    one, theirs = theirs, one
+                sums.append(one.merged(theirs, codes))
+            columns = [column._replace(values=np.empty(0)) for column in columns]
+            total = self._total.merged(total)
+        self._bins = Bins(names, columns, [one.axis for one in sums])
         self._sums, self._total, self._n = sums, total, self._n + other._n
         self._units, self._response = other._units, other._response
         return self
 
     def _check(self, what: str, names: list[str], response: Response, units: bool) -> None:
         """Raise if rows to add have other features, another kind of score, or no groups."""
-        if self._names and names != self._names:
-            raise ValueError(f"{what} has the features {names}, expected {self._names}")
+        if self._bins is not None and names != self._bins.names:
+            raise ValueError(f"{what} has the features {names}, expected {self._bins.names}")
         own = self._response
         if own is not None and own[1:] != response[1:]:
             raise ValueError(
@@ -262,34 +263,36 @@ confidence_level
     def _emptied(self) -> Self:
         """Return a stream without rows that has the same bins, if any."""
         other = copy.copy(self)
-        other._reset(self.bins if self._names else None)
+        other._reset(self._bins)
         return other
 
     @property
     def bins(self) -> Bins:
         """The bins, for use in another stream."""
-        if not self._names:
+        if self._bins is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return Bins(self._names, self._columns, [one.axis for one in self._sums])
+        return self._bins
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        if not self._n or self._response is None:
+        if self._bins is None or self._total is None or self._response is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        population = self.rows == "population"
-        each = zip(self._names, self._sums, strict=True)
-        if coarse := [name for name, one in each if one.coarse(self._n)]:
+        names, columns, _ = self._bins
+        each = zip(names, self._sums, strict=True)
+        if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse(self._n)]:
             warn(
                 f"importances of {short(coarse)} are too small: the first chunk, from which bins "
                 "were found, had few rows or few of the values that came later; shuffle the rows, "
                 "begin with a larger chunk, or pass bins= of a stream that saw rows from all parts"
             )
-        estimate = estimated(self._sums, self._n, population, self._units)
-        each = zip(self._sums, self._columns, strict=True)
+        estimate = estimated(self._sums, self._n, self.rows == "population", self._units)
+        size = self._n, self._total.sums[0].sum()
         return FirmResult(
-            estimate=known(estimate, self._names),
-            feature_names=tuple(self._names),
-            sources=tuple(one.source(column, self._n) for one, column in each),
+            estimate=known(estimate, names),
+            feature_names=tuple(names),
+            sources=tuple(
+                one.source(column, *size) for one, column in zip(self._sums, columns, strict=True)
+            ),
             n=self._n,
             rows=self.rows,
             total=self._total.variance(self.rows, self._units),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pandas.util import hash_array  # type: ignore[attr-defined]
 
-from firmlib.tables.checks import check_weights
+from firmlib.tables.checks import check_weights, refuse
 from firmlib.tables.columns import Column
 from firmlib.tables.table import Table
 
@@ -33,17 +33,17 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
-    _parts: dict[str, Any] = field(default_factory=dict)  # of all features
+    about: float | None = None
 
     @cached_property
     def n(self) -> int:
         """Number of rows."""
         return len(self.s)
 
-    @property
-    def mean(self) -> float:
-        """Weighted mean of the scores."""
-        return float(self.w @ self.s / self.w.sum())
+    @cached_property
+    def r(self) -> np.ndarray:
+        """Centred scores."""
+        return self.s - self.w @ self.s / self.w.sum()
 
     @cached_property
     def weighted(self) -> bool:
@@ -52,27 +52,21 @@ class Rows:
 
     @cached_property
     def centre(self) -> float:
-        """Median of the scores, subtracted before summation to limit rounding errors."""
-        return float(np.median(self.s))
+        """What is subtracted from scores to limit rounding errors, by default their median."""
+        found = float(np.median(self.s)) if self.n and self.about is None else self.about
+        return found or 0.0
 
-    @property
-    def r(self) -> np.ndarray:
-        """Centred scores."""
-        return self.s - self.mean
+    @cached_property
+    def parts(self) -> list[np.ndarray | None]:
+        """What each row adds to its bin: 1 (None), r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
+        r, w = self.s - self.centre, self.w
+        return [w, w * r, (w * r) ** 2, w * w, w * w * r] if self.weighted else [None, r, r * r]
 
-    def parts(self, centre: float, weighted: bool) -> list[np.ndarray | None]:
-        """Return what each row adds to its bin: 1 (None), r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
-        if self._parts.get("for") != (centre, weighted):
-            r, w = self.s - centre, self.w
-            found = [w, w * r, (w * r) ** 2, w * w, w * w * r] if weighted else [None, r, r * r]
-            self._parts.update({"for": (centre, weighted), "are": found})
-        return self._parts["are"]
-
-    def taken(self, some: slice | np.ndarray) -> Rows:
-        """Return some of the rows."""
+    def taken(self, some: slice | np.ndarray, about: float | None = None) -> Rows:
+        """Return some of the rows, with scores about some centre."""
         unit = None if self.unit is None else self.unit[some]
         s, w, fold = self.s[some], self.w[some], self.fold[some]
-        return Rows(s, w, fold, unit, population=self.population)
+        return Rows(s, w, fold, unit, population=self.population, about=about)
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
@@ -99,12 +93,10 @@ def rows_of(
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
         column = table.vector("sample_weight", sample_weight)
-        truth = column.labels is not None and set(column.labels.tolist()) <= {False, True}
-        if column.kind != "number" and not truth:
+        if column.labels is not None and not isinstance(column.labels[0], bool):
             raise ValueError(f"sample_weight must hold numbers, got {column.kind} values")
         w = check_weights("sample_weight", column.values, table.n, zeros=not table.whole)
-        if not w.all():
-            keep = w > 0
+        keep = slice(None) if w.all() else w > 0
         w, s = w[keep], s[keep]
         if table.whole:  # otherwise chunks have one scale
             w = w / w.mean() if w.min() < w.max() else np.ones(len(w))
@@ -127,15 +119,9 @@ def rows_of(
 
 def unit_keys(column: Column) -> np.ndarray:
     """Return a hash of the unit of each row, the same in every chunk."""
-    values = column.values
-    if np.isnan(values).any():
-        row = int(np.isnan(values).argmax())
-        raise ValueError(
-            f"groups must not be missing, got {np.isnan(values).sum()} missing labels, the first "
-            f"at row {row}; expected the unit of each row, one of its own if it is not known"
-        )
+    missing = np.isnan(column.values)
+    refuse("groups must not be missing", missing, column.values, "missing labels")
     if column.labels is None:
-        return hash_array(values)  # type: ignore[operator]
+        return hash_array(column.values)  # type: ignore[operator]
     labels = np.array([f"{type(label).__name__} {label}" for label in column.labels], dtype=object)
-    key = hash_array(labels, categorize=False)  # type: ignore[operator]
-    return key[values.astype(np.intp)]
+    return hash_array(labels, categorize=False)[column.values.astype(np.intp)]  # type: ignore[operator]

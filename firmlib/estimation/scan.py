@@ -10,7 +10,7 @@ import numpy as np
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Axis, How, Sums, scales, started
+from firmlib.estimation.sums import Axis, How, Sums, scales, summed
 from firmlib.estimation.variance import Cells, Source, spread
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
@@ -30,9 +30,10 @@ AS_USUAL = How()
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
     some, units = _sample(features, table, rows, how), rows.unit is not None
-    zeros, few = None, 1.5 * 2 ** scales(rows.n)[0]
-    if is_sparse(table.data) and how == AS_USUAL and not (units or rows.population):
-        zeros = _totals(rows) if isinstance(rows.keep, slice) else None
+    weight, zeros, few = rows.w.sum(), None, 1.5 * 2 ** scales(rows.n)[0]
+    plain = how == AS_USUAL and isinstance(rows.keep, slice) and not (units or rows.population)
+    if plain and is_sparse(table.data):
+        zeros = np.array([np.bincount(rows.fold, part, FOLDS) for part in rows.parts])
     parts, sources, batch = [Estimate.exact(np.zeros(0))], [], []
     for feature in features:
         column, one = NUMBERS, None
@@ -40,9 +41,8 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
             one = _sparse(feature, table, rows, zeros, few)
         if one is None:
             column = read(feature, table, rows, how)
-            one = started(column, rows, how, some)
-            one.add(column.values, rows)
-        sources.append(one.source(column, rows.n))
+            one = summed(column, rows, how, some)
+        sources.append(one.source(column, rows.n, weight))
         batch.append(one)
         if len(batch) * one.sums.size > _CELLS or feature is features[-1]:
             parts.append(estimated(batch, rows.n, rows.population, units))
@@ -85,12 +85,6 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     return slice(None)
 
 
-def _totals(rows: Rows) -> np.ndarray:
-    """Return the sums of all rows (3 or 5, FOLDS)."""
-    parts = rows.parts(rows.centre, rows.weighted)
-    return np.array([np.bincount(rows.fold, part, FOLDS) for part in parts])
-
-
 def _sparse(feature: Any, table: Table, rows: Rows, total: np.ndarray, few: float) -> Sums | None:
     """Return the sums of a sparse column of few levels, of which only stored values are read."""
     if feature.function is not Table.column or (stored := table.stored(*feature.args)) is None:
@@ -99,11 +93,8 @@ def _sparse(feature: Any, table: Table, rows: Rows, total: np.ndarray, few: floa
     levels = np.unique(np.append(f, 0.0))
     if len(levels) > few:
         return None
-    one = Sums(Axis.of_levels(levels[~np.isnan(levels)], ordered=True))
-    one.centre = rows.centre
-    one.add(f, rows.taken(at))
-    one.fill(0.0, total)
-    return one
+    axis = Axis.of_levels(levels[~np.isnan(levels)], ordered=True)
+    return Sums.of(f, rows.taken(at, rows.centre), axis).filled(0.0, total)
 
 
 def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool) -> Estimate:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -13,45 +14,37 @@ from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
 
 
+@dataclass(frozen=True, eq=False)
 class Line:
-    """Sums of w, wf, wf^2, wr, wfr and w^2 by fold, over the rows in which f is known.
+    """Sums (6, FOLDS) of w, wf, wf^2, wr, wfr and w^2, where f is (feature - centre) / unit."""
 
-    The first rows determine how f and the scores are centred and scaled.
-    """
+    sums: np.ndarray
+    centre: float
+    unit: float
+    middle: float  # of the scores
+    nominal: bool = False
 
-    axis = None
+    axis: ClassVar[None] = None
 
-    def __init__(self, nominal: bool = False) -> None:
-        self.nominal, self.sums, self.dropped = nominal, np.zeros((6, FOLDS)), 0.0
-        self.centre, self.unit, self.middle = np.nan, 1.0, np.nan
+    @classmethod
+    def of(cls, f: np.ndarray, rows: Rows, nominal: bool = False) -> Line:
+        """Return the sums of rows with known values f."""
+        centre = float(np.median(f)) if rows.n else 0.0
+        unit = float(np.abs(f - centre).max(initial=0)) or 1.0
+        f, w, r = (f - centre) / unit, rows.w, rows.s - rows.centre
+        terms = (w, w * f, w * f * f, w * r, w * r * f, w * w)
+        sums = np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
+        return cls(sums, centre, unit, rows.centre, nominal)
 
-    def add(self, f: np.ndarray, rows: Rows) -> None:
-        """Add rows with values f; those without one are dropped."""
-        if (missing := np.isnan(f)).any():
-            self.dropped += rows.w[missing].sum()
-            f, rows = f[~missing], rows.taken(~missing)
-        if not rows.n:
-            return
-        if np.isnan(self.centre):
-            self.centre, self.middle = float(np.median(f)), rows.centre
-            self.unit = float(np.abs(f - self.centre).max()) or 1.0
-        f, w = (f - self.centre) / self.unit, rows.w
-        wr = w * (rows.s - self.middle)
-        terms = (w, w * f, w * f * f, wr, wr * f, w * w)
-        self.sums = self.sums + np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
-
-    def merge(self, other: Line, codes: Column | None = None) -> None:
-        """Add the sums of another one."""
-        self.dropped += other.dropped
-        if np.isnan(other.centre):
-            return
-        if np.isnan(self.centre):
-            self.centre, self.unit, self.middle = other.centre, other.unit, other.middle
+    def merged(self, other: Any, codes: Column | None = None) -> Line:
+        """Return the sums of both; `codes` do not matter."""
+        if other.sums[0].sum() > self.sums[0].sum():
+            return other.merged(self)
         move, (w, f, ff, r, fr, ww) = other.middle - self.middle, other.sums
         r, fr = r + move * w, fr + move * f
         c, u = (other.centre - self.centre) / self.unit, other.unit / self.unit  # f -> u f + c
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
-        self.sums = self.sums + np.array([w, f, ff, r, fr, ww])
+        return replace(self, sums=self.sums + np.array([w, f, ff, r, fr, ww]))
 
     def estimate(self, population: bool) -> Estimate:
         """Return V, the error of the slope and its test; V is nan if f is constant or nominal."""
@@ -86,11 +79,7 @@ class Line:
         V, without = (unbiased * self.unit**2 * a for a in (np.array([v]), without))
         return Estimate.of_folds(V, without, w, np.zeros((3, 1)), np.zeros(1))
 
-    def coarse(self, n: int) -> bool:
-        """Return False: a line needs no bins."""
-        return False
-
-    def source(self, column: Column, n: int) -> Source:
+    def source(self, column: Column, n: int, weight: float) -> Source:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
@@ -99,7 +88,7 @@ class Line:
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
         p, w = W * np.array([0.5, 0.5, 0]), WW / max(W, TINY)  # so that n is that of the rows
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
-        missing = self.dropped / max(W + self.dropped, TINY)
+        missing = 1 - W / weight
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
         scale = column._replace(values=np.empty(0))
         return Source(column.kind, mark, missing, self.middle, sums, t, scale=scale)

@@ -6,6 +6,7 @@ q // 2 of 2^(K-1)) and narrower near the ends, where curves are often steep.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -38,6 +39,10 @@ _BELOW, _ABOVE = slice(0xFC00, 0x7FFF, -1), slice(0x7C01)  # -inf to -0 and 0 to
 _ASCENDING = np.append(_HALVES[_BELOW], _HALVES[_ABOVE])
 _LAG = 8  # bins whose width shows where halves must be finest
 _RANKS = {K: special.betainc(1.5, 1.5, np.arange(2**K) / 2**K) for K in range(1, FINEST + 1)}
+
+
+def _parts(n: int, size: int = _ROWS) -> Iterator[slice]:
+    return (slice(a, a + size) for a in range(0, max(n, 1), size))
 
 
 def scales(n: float) -> tuple[int, int]:
@@ -106,14 +111,24 @@ class Axis:
             return self.K, self.K
         return min(base, self.K), min(finest, self.K)
 
-    def grown(self, values: np.ndarray) -> Self:
+    def grown(self, levels: np.ndarray) -> Self:
         """Return bins in which new levels have bins of their own, if there is room."""
-        new = np.setdiff1d(values, self.start)
+        new = np.setdiff1d(levels, self.start)
         room = int(min(self.most - len(self.start), len(new)))
         some = new[np.arange(room) * len(new) // max(room, 1)]
         grown = self.of_levels(np.union1d(self.start, some))
         most = self.most if room == len(new) else 0
         return replace(self, start=grown.start, slot=grown.slot, K=grown.K, most=most)
+
+    def holding(self, f: np.ndarray) -> tuple[Self, np.ndarray]:
+        """Return bins with new levels, and the bin of each value."""
+        found = np.concatenate([self.find(f[here]) for here in _parts(len(f))])
+        if self.most:
+            new = np.append(self.start, np.nan).take(found) != f
+            if new.any() and (new := new & ~np.isnan(f)).any():
+                grown = self.grown(f[new])
+                return grown, grown.find(f)
+        return self, found
 
     def find(self, f: np.ndarray) -> np.ndarray:
         """Return the bin of each value."""
@@ -176,97 +191,54 @@ def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
     return np.append(f[first], np.inf)[middle.searchsorted((at - 1e-9 * up) * n)]
 
 
-def five(sums: np.ndarray) -> np.ndarray:
-    """Return sums as those of weighted rows."""
-    return sums if len(sums) == 5 else sums[[0, 1, 2, 0, 1]]
-
-
+@dataclass(frozen=True, eq=False)
 class Sums:
     """Sums (3 or 5, FOLDS, bins + 1) of one feature, of scores minus a centre.
 
-    Arrays are replaced, never changed, so a shallow copy keeps what it has.
+    They are of 1, r, r^2 or, if rows have weights, of w, wr, (wr)^2, w^2, w^2 r.
     """
 
-    def __init__(self, axis: Axis, dropping: bool = False) -> None:
-        self.axis, self.centre = axis, np.nan  # until there are rows
-        self.dropping, self.dropped = dropping, 0.0  # weight of rows without a value
-        self.sums = self._zeros(3)
+    axis: Axis
+    centre: float
+    sums: np.ndarray
 
-    def _zeros(self, k: int) -> np.ndarray:
-        shape = k, FOLDS, len(self.axis.start) + 1
+    @classmethod
+    def of(cls, f: np.ndarray, rows: Rows, axis: Axis) -> Self:
+        """Return the sums of rows with values f; new levels get their own bins."""
+        axis, found = axis.holding(f)
+        shape = len(rows.parts), FOLDS, len(axis.start) + 1
         if shape[2] > _MANY:
             check_memory("the sums of a feature", shape)
-        return np.zeros(shape)
+        sums = np.zeros((shape[0], FOLDS * shape[2]))
+        for here in _parts(rows.n, max(_ROWS, sums.shape[1])):
+            cell = rows.fold[here] * shape[2] + found[here]
+            for own, part in zip(sums, rows.parts, strict=True):
+                own += np.bincount(cell, part if part is None else part[here], len(own))
+        return cls(axis, rows.centre, sums.reshape(shape))
 
-    def add(self, f: np.ndarray, rows: Rows) -> None:
-        """Add rows with values f; new levels get their own bins."""
-        if self.dropping and (missing := np.isnan(f)).any():
-            self.dropped += rows.w[missing].sum()
-            f, rows = f[~missing], rows.taken(~missing)
-        if not rows.n:
-            return
-        self.centre = rows.centre if np.isnan(self.centre) else self.centre
-        self.sums = five(self.sums) if rows.weighted else self.sums
-        parts = rows.parts(self.centre, len(self.sums) == 5)
-        step = max(_ROWS, self.sums[0].size)
-        for here in (slice(a, a + step) for a in range(0, rows.n, step)):
-            found = self._found(f[here])
-            cell = rows.fold[here] * self.sums.shape[-1] + found
-            each = (part if part is None else part[here] for part in parts)
-            sums = [np.bincount(cell, part, self.sums[0].size) for part in each]
-            self.sums = self.sums + np.reshape(sums, self.sums.shape)
+    def filled(self, f: float, total: np.ndarray) -> Self:
+        """Return the sums if all other rows have the value f; `total` (3 or 5, FOLDS) is of all."""
+        sums = self.sums.copy()
+        sums[:, :, self.axis.find(np.array([f]))[0]] += total - sums.sum(axis=2)
+        return replace(self, sums=sums)
 
-    def _found(self, f: np.ndarray) -> np.ndarray:
-        """Return the bin of each value, after making bins for new levels."""
-        found = self.axis.find(f)
-        if self.axis.most:
-            new = np.append(self.axis.start, np.nan).take(found) != f
-            if new.any() and (new := new & ~np.isnan(f)).any():
-                self._grow(f[new])
-                return self.axis.find(f)
-        return found
-
-    def _grow(self, levels: np.ndarray, further: bool = True) -> None:
-        """Make bins for new levels, and for others `further` on."""
-        before, sums = self.axis.start, self.sums
-        self.axis = self.axis.grown(levels)
-        self.sums = self._placed(before, sums)
-        if not (self.axis.most and further):
-            self.axis = replace(self.axis, most=0, ends=self._ends())
-
-    def _placed(self, start: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        """Return sums in bins with these starts as sums in the own bins."""
-        if np.array_equal(start, self.axis.start):
-            return sums
-        out = self._zeros(len(sums))
-        np.add.at(out, (..., np.append(self.axis.find(start), -1)), sums)
-        return out
-
-    def fill(self, f: float, total: np.ndarray) -> None:
-        """Give the value f to all rows but those that were added; `total` has the sums of all."""
-        own = self.sums.copy()
-        own[:, :, self.axis.find(np.array([f]))[0]] += total - own.sum(axis=2)
-        self.sums = own
-
-    def merge(self, other: Sums, codes: Column) -> None:
-        """Add the sums of another one, in which label k has another code here."""
-        self.dropped += other.dropped
-        if np.isnan(other.centre):
-            return
-        before, start = self.centre, other.axis.start
-        if np.isnan(before) or other.sums[0].sum() > self.sums[0].sum():
-            self.centre = other.centre  # of more rows, so hardly one of outliers
-        sums = recentred(other.sums, self.centre - other.centre)
-        self.sums = recentred(self.sums, self.centre - np.nan_to_num(before, nan=self.centre))
+    def merged(self, other: Any, codes: Column) -> Self:
+        """Return the sums of both, where label k of the other one has another code here."""
+        start, axis, both = other.axis.start, self.axis, (self, other)
         if codes.labels is not None:
             start = codes.values[start.astype(int)]
-        if len(sums) != len(self.sums):
-            self.sums, sums = five(self.sums), five(sums)
-        if self.axis.most:
-            self._grow(start, other.axis.most > 0)
-        if not other.axis.most and not np.array_equal(start, self.axis.start):
+        centre = max(both, key=lambda one: one.sums[0].sum()).centre
+        mine, theirs = (recentred(one.sums, centre - one.centre) for one in both)
+        if len(mine) != len(theirs):
+            mine, theirs = (a if len(a) == 5 else a[[0, 1, 2, 0, 1]] for a in (mine, theirs))
+        if axis.most:
+            axis = axis.grown(start)
+        if not other.axis.most and not np.array_equal(start, axis.start):
             raise ValueError("other has other bins; expected streams with the same bins")
-        self.sums = self.sums + self._placed(start, sums)
+        mine = placed(mine, self.axis.start, axis)
+        if self.axis.most and not (axis.most and other.axis.most):  # no room for more
+            axis = replace(axis, most=0, ends=ends(mine))
+        return type(self)(axis, centre, mine + placed(theirs, start, axis))
 
     def nested(self) -> np.ndarray:
         """Return the sums in nested slots."""
@@ -277,45 +249,54 @@ class Sums:
         out[..., np.append(self.axis.slot, -1)] = self.sums
         return out
 
-    def _ends(self) -> float:
-        """Return the larger share of the first and the last bin."""
-        W = self.sums[0].sum(axis=0)
-        return max(W[0], W[-2]) / max(W[:-1].sum(), 1e-300)
-
     def coarse(self, n: int) -> bool:
         """Return whether bins are too few for n rows, or hold far more values at the ends now."""
         few = self.axis.ordered and scales(n * self.axis.share)[0] > self.axis.K
-        return not self.axis.most and (few or self._ends() > 0.05 + 2 * self.axis.ends)
+        return not self.axis.most and (few or ends(self.sums) > 0.05 + 2 * self.axis.ends)
 
-    def source(self, column: Column, n: int) -> Source:
-        """Return what a result keeps, if there are n rows."""
+    def source(self, column: Column, n: int, weight: float) -> Source:
+        """Return what a result keeps, if there are n rows of this weight."""
         W, pooled, point = self.sums[0], self.sums.sum(axis=1), None
         mark = np.sin(1.0 + np.arange(FOLDS)) @ W @ np.cos(1.0 + np.arange(W.shape[1]))
-        total = max(pooled[0].sum() + self.dropped, 1e-300)
-        missing = (pooled[0, -1] + self.dropped) / total
         if self.axis.ordered and self.axis.scales(n)[0] < self.axis.K:
             point = self.axis.slot >> (self.axis.K - self.axis.scales(n)[0])
-        centre = float(np.nan_to_num(self.centre))
-        scale, t = column._replace(values=np.empty(0)), self.axis.start
-        return Source(column.kind, float(mark), missing, centre, pooled, t, point, scale)
+        missing, scale = 1 - pooled[0, :-1].sum() / weight, column._replace(values=np.empty(0))
+        kept = self.centre, pooled, self.axis.start, point, scale
+        return Source(column.kind, float(mark), missing, *kept)
 
 
-def started(
+def ends(sums: np.ndarray) -> float:
+    """Return the larger share of the first and the last bin."""
+    W = sums[0, :, :-1].sum(axis=0)
+    return max(W[0], W[-1]) / max(W.sum(), 1e-300)
+
+
+def placed(sums: np.ndarray, start: np.ndarray, axis: Axis) -> np.ndarray:
+    """Return sums in bins with these starts as sums in the bins of an axis."""
+    if np.array_equal(start, axis.start):
+        return sums
+    out = np.zeros((*sums.shape[:2], len(axis.start) + 1))
+    at: Any = (..., np.append(axis.find(start), -1))
+    np.add.at(out, at, sums)
+    return out
+
+
+def summed(
     column: Column,
-    rows: Any,
+    rows: Rows,
     how: How,
-    some: Any = slice(None),
-    *,
+    some: slice | np.ndarray = slice(None),
     axis: Axis | None = None,
 ) -> Sums | Line:
-    """Return empty sums of a column, whose bins some of the rows determine if there is no axis."""
-    if how.slope:
-        return Line(column.kind == "nominal")
-    if axis is not None:
-        return Sums(axis, how.missing == "drop")
-    if column.kind == "nominal" or (rows.population and not how.n_bins):
-        axis = Axis.of_levels(np.unique(column.values[~np.isnan(column.values)]))
-    else:
+    """Return the sums of a column; if there is no axis, `some` of the rows determine the bins."""
+    f = column.values
+    if axis is None and (column.kind == "nominal" or (rows.population and not how.n_bins)):
+        axis = Axis.of_levels(np.unique(f[~np.isnan(f)]))
+    elif axis is None and not how.slope:
         unit = None if rows.unit is None else rows.unit[some]
-        axis = Axis.of(column.values[some], rows.n, how.n_bins, unit)
-    return Sums(axis, how.missing == "drop")
+        axis = Axis.of(f[some], rows.n, how.n_bins, unit)
+    if (how.slope or how.missing == "drop") and (known := ~np.isnan(f)).sum() < len(f):
+        f, rows = f[known], rows.taken(known)
+    if how.slope or axis is None:
+        return Line.of(f, rows, column.kind == "nominal")
+    return Sums.of(f, rows, axis)

@@ -101,7 +101,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         lengths = np.nan_to_num(X.chunks[0]).astype(int)
         check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
     parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
-    if not empty._names:
+    if empty._bins is None:
         some = _drawn(len(parts))
         for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
             parts[i] = part
