@@ -20,7 +20,7 @@ from firmlib.scores import Response, Score, respond
 from firmlib.tables import sources as chunked
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
-from firmlib.tables.sources import chunks, is_source, sample
+from firmlib.tables.sources import chunks, is_source, progress, sample
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
@@ -97,8 +97,6 @@ confidence_level
         bins: Bins | None = None,
     ) -> None:
         check_options(method, rows, missing, n_bins, confidence_level)
-        if isinstance(features, Pairs | Group):
-            raise ValueError(f"features={features!r} needs all rows at once; use firm on a table")
         if bins is not None and not isinstance(bins, Bins):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
@@ -134,7 +132,8 @@ confidence_level
         Units of `groups` may span chunks. An error leaves the stream unchanged.
         """
         if hasattr(X, "__dask_graph__"):
-            columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+            columns = {"sample_weight": sample_weight, "groups": groups}
+            chunked.named(score, **columns)
             return self.merge(chunked.summed(self, X, score, columns))
         table = Table(X, at_least=0).with_categorical(self.categorical)
         if table.n == 0:
@@ -143,12 +142,10 @@ confidence_level
         population, start = self.rows == "population", self._start + self._n
         weights: Any = sample_weight, groups
         rows = rows_of(response.values, table, *weights, population=population, start=start)
-        found = resolve(self.features, table)
-        if some := [f.name for f in found if isinstance(f, Group) or f.ready]:
-            raise ValueError(
-                f"feature {some[0]!r} is a group or ready values, which need all rows at once; "
-                "use firm on a table"
-            )
+        found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
+        if not found or any(isinstance(f, Group) or f.ready for f in found):
+            wanted = "pairs, groups and ready values need all rows at once; use firm on a table"
+            raise ValueError(f"features={self.features!r}: {wanted}")
         names = check_names([f.name for f in found], self.feature_names)
         if not rows.n:
             return self
@@ -221,37 +218,27 @@ confidence_level
         *,
         sample_weight: ArrayLike | str | None = None,
         groups: ArrayLike | str | None = None,
-        progress: bool = False,
     ) -> Self:
         """Start over with the rows of X, chunk by chunk.
 
         Parameters
         ----------
-        X : table, iterable of tables, dask collection, polars LazyFrame, dataset or path
+        X : table, iterator over tables, dask collection, polars LazyFrame, dataset or path
             A path is that of a Parquet file, a folder or a glob pattern. Rows drawn at random from
             sixteen row groups or partitions determine the bins.
         score, sample_weight, groups
             A model or callable, and names of columns; for one table also arrays.
-        progress : bool, default False
-            Show a bar (needs tqdm).
         """
-        rows = isinstance(X, list) and len(X) > 0 and isinstance(X[0], list | tuple)
-        if not is_source(X) and (hasattr(X, "shape") or rows):
-            self._reset(self._given)
-            return self.partial_fit(X, score, sample_weight=sample_weight, groups=groups)
-        columns = chunked.named(score, sample_weight=sample_weight, groups=groups)
+        columns = {"sample_weight": sample_weight, "groups": groups}
+        if is_source(X):
+            chunked.named(score, **columns)
         self._reset(self._given)
-        if hasattr(X, "__dask_graph__"):
-            return self.merge(chunked.summed(self, X, score, columns, progress))
+        if hasattr(X, "__dask_graph__") or not is_source(X):
+            return self.partial_fit(X, score, **columns)
         if self._given is None:
             self._find_bins(sample(X, FIRST_ROWS), groups)
-        parts: Any = chunks(X)
-        if progress:
-            from tqdm import tqdm
-
-            parts = tqdm(parts, unit="chunk")
-        for part in parts:
-            self.partial_fit(part, score, sample_weight=sample_weight, groups=groups)
+        for part in progress(chunks(X), "chunks"):
+            self.partial_fit(part, score, **columns)
         return self
 
     def _find_bins(self, some: Any, groups: Any) -> None:

@@ -183,11 +183,6 @@ def test_refused(call, message):
         call()
 
 
-def test_a_bar_is_shown_when_asked_for(capsys):
-    StreamingFirm(FEATURES).fit(iter([X]), model, progress=True)
-    assert "1chunk" in capsys.readouterr().err
-
-
 # Worker processes
 
 

@@ -5,8 +5,7 @@ import glob
 import math
 import operator
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ _SAMPLED = 16  # row groups or partitions that a sample is drawn from
 _FAN_IN = 8  # parts that one task merges
 
 
-def progress(items: Collection[Any], what: str) -> Iterable[Any]:
+def progress(items: Iterable[Any], what: str) -> Iterable[Any]:
     """Return the items, with a bar on stderr once a loop over them takes 4 s, if there is tqdm."""
     try:
         from tqdm import tqdm
@@ -89,7 +88,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
     return pd.concat(tables, ignore_index=True) if frames else np.concatenate(tables)
 
 
-def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
+def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any]) -> Any:
     """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
     from dask.base import compute, persist
     from dask.delayed import delayed
@@ -113,7 +112,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
     found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
     while len(found) > 1:
         found = [delayed(_merged)(found[i : i + _FAN_IN]) for i in range(0, len(found), _FAN_IN)]
-    with ProgressBar() if progress else nullcontext():
+    with ProgressBar(minimum=4):
         return found[0].compute()
 
 

@@ -99,45 +99,40 @@ class Table:
         return column.nominal() if j in self.categorical else column
 
     def _number(self, j: int) -> np.ndarray | None:
-        """Return a column of numbers, if it is one of a dense array or frame of numbers only.
+        """Return a column of `_array`; None if it must be read by itself.
 
         Neighbouring columns are read together, as most arrays hold a row after the other.
         """
-        if not self._plain or j in self.categorical:
+        if self._array is None or j in self.categorical:
             return None
         width = max(_BLOCK // self.n, 8)
         first = j - j % width
         if self._block[0] != first:
-            data, some = self.readable, slice(first, first + width)
-            part = data.iloc[:, some].to_numpy() if hasattr(data, "iloc") else data[:, some]
+            part = self._array[:, first : first + width]
             block = np.array(part.T, dtype=float, order="C")
-            whole = np.isfinite(block).all(axis=1) | ~np.isinf(block).any(axis=1)
-            if part.dtype.kind != "f":  # floats may merge larger integers
-                whole &= np.abs(block).max(axis=1) < 2**53
-            self._block = first, block, whole
-        _, block, whole = self._block
-        return block[j - first] if whole[j - first] else None
+            most = np.inf if part.dtype.kind == "f" else 2**53  # floats merge larger integers
+            plain = ~(np.fmax.reduce(np.abs(block), axis=1) >= most)
+            self._block = first, block, plain
+        _, block, plain = self._block
+        return block[j - first] if plain[j - first] else None
 
     @cached_property
-    def _plain(self) -> bool:
-        """Whether the data are an array of numbers, or a pandas frame of one kind of them."""
+    def _array(self) -> np.ndarray | None:
+        """The data as one array of numbers, if they are all of one type."""
         data = self.readable
-        array = type(data) in (np.ndarray, np.memmap)  # a masked array holds more
-        dtypes = {data.dtype} if array else {*getattr(data, "dtypes", ())}
-        dtype = dtypes.pop() if len(dtypes) == 1 else None
-        return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+        if isinstance(data, pd.DataFrame) and data.dtypes.nunique() == 1:
+            data = data.to_numpy()
+        number = type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
+        return data if number else None  # a masked array holds more
 
     def stored(self, j: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the values and rows that a sparse column stores; None if it must be read whole."""
         j = self.place(j) if isinstance(j, str) else range(self.width)[j]
-        some = slice(self.readable.indptr[j], self.readable.indptr[j + 1])
-        values = self.readable.data[some]
-        if j in self.categorical or (
-            values.dtype.kind != "f" and len(values) and np.abs(values).max() >= 2**53
-        ):
-            return None
-        values = values.astype(float)
-        return None if np.isinf(values).any() else (values, self.readable.indices[some])
+        some = slice(*self.readable.indptr[[j, j + 1]])
+        values, rows = self.readable.data[some], self.readable.indices[some]
+        most = np.inf if values.dtype.kind == "f" else 2**53  # floats merge larger integers
+        odd = j in self.categorical or np.fmax.reduce(np.abs(values), initial=0) >= most
+        return None if odd else (values.astype(float), rows)
 
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
