@@ -56,8 +56,8 @@ CASES = [
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
         "^estimator=RandomForestClassifier is not a fitted SVM, kernel ridge or linear",
     ),
-    (lambda: gradient(LogisticRegression().fit(X, THREE), X), "outputs, coef_ of shape"),
-    (lambda: gradient(SVC().fit(X, THREE), X), "several outputs, dual_coef_ of shape"),
+    (lambda: gradient(LogisticRegression().fit(X, THREE), X), "several outputs, of shape"),
+    (lambda: gradient(SVC().fit(X, THREE), X), "several outputs, of shape"),
     (lambda: gradient(PoissonRegressor().fit(X, abs(S)), X), "PoissonRegressor is not linear: its"),
     (
         lambda: gradient(SVC(kernel="sigmoid").fit(X, LABELS), X),
