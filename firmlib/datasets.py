@@ -6,7 +6,6 @@ import io
 import re
 import zlib
 from itertools import product
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +29,19 @@ SHA256 = {  # of the texts, since the compressed bytes depend on the version of 
     "splice_uci.tsv.gz": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
 }
 _ROUNDS = 100  # in which sequences with a motif that must not occur are drawn again
-_SPELLINGS = {"~": r"[¬!]|\bnot\b", "&": r"∧|\band\b", "^": "⊕", "|": r"∨|\bor\b"}
+
+Labelled = tuple[np.ndarray, np.ndarray]  # inputs X, and labels y
+Seed = int | np.random.RandomState | None
 
 
 def boolean_table(
     formula: str = PAPER_FORMULA, n_variables: int = 3, *, coding: str = "01"
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Labelled:
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
     The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
-    weakest, ``~`` (or ¬, !, not), ``&`` (∧, and), ``^`` (⊕) and ``|`` (∨, or). The last of 1 to 10
-    `n_variables` changes fastest. The `coding` of false and true is "01" or "+-" (-1 and +1).
+    weakest, ``~``, ``&``, ``^`` and ``|``. The last of 1 to 10 `n_variables` changes fastest. The
+    `coding` of false and true is "01" or "+-" (-1 and +1).
 
     >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
@@ -51,13 +52,10 @@ def boolean_table(
     check_option("coding", coding, ("01", "+-"))
     bits = np.array(list(product([0, 1], repeat=n_variables)))
     variables = {f"x{j + 1}": column for j, column in enumerate(bits.T)}
-    text = str(formula).strip()
-    for sign, spellings in _SPELLINGS.items():
-        text = re.sub(spellings, sign, text)
     try:
-        if odd := re.sub(r"x\d+|\b[01]\b|[~&^|()\s]", "", text):
+        if odd := re.sub(r"x\d+|\b[01]\b|[~&^|()\s]", "", formula):
             raise SyntaxError(f"unexpected {odd!r}")
-        true = 1 & eval(text, {"__builtins__": {}}, variables)
+        true = 1 & eval(formula, {"__builtins__": {}}, variables)
     except (SyntaxError, NameError, TypeError, RecursionError, MemoryError) as error:
         wanted = f"a Boolean formula of {', '.join(variables)}, 0, 1, ~, &, ^, | and parentheses"
         raise ValueError(f"formula={formula!r} must be {wanted}: {error}") from error
@@ -66,11 +64,8 @@ def boolean_table(
 
 
 def two_gaussians(
-    n: int = 400,
-    *,
-    shift: ArrayLike = (1.0, 2.0, 0.0),
-    random_state: int | np.random.RandomState | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    n: int = 400, *, shift: ArrayLike = (1.0, 2.0, 0.0), random_state: Seed = None
+) -> Labelled:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
     Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
@@ -99,8 +94,8 @@ def gattaca(
     mutations: int = 1,
     unseen: bool = False,
     background: ArrayLike = (0.25, 0.25, 0.25, 0.25),
-    random_state: int | np.random.RandomState | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    random_state: Seed = None,
+) -> Labelled:
     """Random DNA X with a mutated motif planted in one class of y (Section 3.3).
 
     Half of the `n` sequences of this `length` are in each class, -1 and +1. The `motif` begins at a
@@ -129,10 +124,9 @@ def gattaca(
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
     draw = np.arange(n)
-    edges = (p.cumsum() / p.sum())[:-1]  # between letters
     places = np.diff(norm.cdf(np.arange(length - k + 2) - 0.5, center, max(sd, 1e-9)))
     for _ in range(_ROUNDS):
-        X[draw] = np.digitize(rng.random_sample((len(draw), length)), edges)
+        X[draw] = rng.choice(4, (len(draw), length), p=p / p.sum())
         planted = draw[y[draw] == 1]
         copies, row = np.tile(codes, (len(planted), 1)), np.arange(len(planted))[:, None]
         at = np.argsort(rng.random_sample(copies.shape), axis=1, kind="stable")[:, :mutations]
@@ -157,25 +151,21 @@ def data_file(name: str) -> Path:
     return DATA / name
 
 
-def _read(file: str, folder: str | PathLike | None, **options: Any) -> pd.DataFrame:
+def _read(file: str, **options: Any) -> pd.DataFrame:
     """Return the table in a file; raise unless it is that of this version of firmlib."""
-    path = Path(DATA if folder is None else folder, file)
+    path = DATA / file
     try:
         text = gzip.decompress(path.read_bytes())
         found = f"sha256 {hashlib.sha256(text).hexdigest()}"
     except (OSError, EOFError, zlib.error) as error:
         text, found = b"", str(error)
     if found != f"sha256 {SHA256[file]}":
-        raise ValueError(
-            f"{path} must be a gzip text with sha256 {SHA256[file]}, got {found}; restore it with "
-            "git, or name another data/ with folder=..."
-        )
+        wanted = f"must be a gzip text with sha256 {SHA256[file]}, got {found}"
+        raise ValueError(f"{path} {wanted}; restore it with git")
     return pd.read_csv(io.BytesIO(text), **options)
 
 
-def splice(
-    site: str = "acceptor", *, folder: str | PathLike | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def splice(site: str = "acceptor") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Splice sites of real genes, among decoys (data/README.md).
 
     The `site` is "acceptor" (AG) or "donor" (GT), 140 letters of Drosophila genes with as many
@@ -192,12 +182,12 @@ def splice(
     (True, 0)
     """
     check_option("site", site, ("acceptor", "donor", "uci"))
-    table = _read(f"splice_{site}.tsv.gz", folder, sep="\t")
+    table = _read(f"splice_{site}.tsv.gz", sep="\t")
     y = np.array(table["label"].tolist())
     return encode(table["sequence"]), y, np.unique(table["group"], return_inverse=True)[1]
 
 
-def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.ndarray]:
+def flights() -> tuple[pd.DataFrame, np.ndarray]:
     """Flights from New York in 2013 with their weather: a typical table (data/README.md).
 
     Return a frame of 30 000 rows in the order of time: `scheduled` (a date with its time), the
@@ -210,5 +200,5 @@ def flights(*, folder: str | PathLike | None = None) -> tuple[pd.DataFrame, np.n
     (0.11, 12.7)
     """
     kinds = dict.fromkeys(("carrier", "origin", "dest"), "category")
-    X = _read("flights.csv.gz", folder, parse_dates=["scheduled"], dtype=kinds)
+    X = _read("flights.csv.gz", parse_dates=["scheduled"], dtype=kinds)
     return X, X.pop("dep_delay").to_numpy()

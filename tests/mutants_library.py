@@ -166,7 +166,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("datasets.py", "y, shift / 2)", "y, shift)"),
         ("datasets.py", "rng.randint(int(unseen), 4", "rng.randint(0, 4"),
         ("datasets.py", "[:, :mutations]", "[:, : mutations + 1]"),
-        ("datasets.py", "p.cumsum()", "p[::-1].cumsum()"),
+        ("datasets.py", "p=p / p.sum()", "p=p[::-1] / p.sum()"),
     ],
     "claims": [
         ("compendium/claims.py", '"partly" if any(', '"partly" if all('),
