@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -154,24 +153,24 @@ def _estimate(
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
-        if features.kind == "interaction":
-            check_single("Pairs('interaction')", how)
+        _check_learned(features.kind == "interaction", how)
         estimate, found, unexplained = joint.pairs(features, table, sample, how)
         sources = [Source("pair", mark=float(sample.n))] * len(found)
         return estimate, sources, check_names(found, names), unexplained
     found = resolve(exclude(*known) if known and features is None else features, table)
     names = check_names([f.name for f in found], names)
-    if known or any(isinstance(f, Group) for f in found):
-        check_single("given=" if known else "groups of columns", how)
+    learned = bool(known) or any(isinstance(f, Group) for f in found)
+    _check_learned(learned, how)
+    if learned:
         return *joint.adds_to(found, table, sample, known, how), names, None
     return *scan(found, table, sample, how, every=features is None), names, None
 
 
-def check_single(what: str, how: How) -> None:
-    """Raise if options apply that make sense for single columns only."""
-    if how.slope or how.n_bins:
+def _check_learned(learned: bool, how: How) -> None:
+    """Raise if options for single columns apply to what is learned from several."""
+    if learned and (how.slope or how.n_bins):
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
-        raise ValueError(f"{option} is for single columns, and cannot be combined with {what}")
+        raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
 
 
 def check_options(method: str, rows: str, missing: str, n_bins: Any, level: float) -> None:
@@ -186,11 +185,10 @@ def check_options(method: str, rows: str, missing: str, n_bins: Any, level: floa
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
     """Return the names of the given columns."""
-    some = [] if callable(given) else [given] if is_place(given) else given
-    names = tuple(table.names[table.place(j)] for j in some)
+    some = given if np.ndim(given) else [given]
+    names = tuple(table.names[table.place(j, "given column")] for j in some)
     if not names or len(set(names)) < len(names):
-        wanted = "must be names or positions of columns of X, each only once"
-        raise ValueError(f"given={given!r} {wanted}; to use a function, add a column to X")
+        raise ValueError(f"given={given!r} must be names or positions of columns, each only once")
     return names
 
 
@@ -213,7 +211,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(UserDict[Any, FirmResult]):
+class FirmByClass(dict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:
@@ -222,26 +220,22 @@ class FirmByClass(UserDict[Any, FirmResult]):
     @property
     def importances(self) -> pd.DataFrame:
         """One row per feature, one column per class, sorted by the largest importance."""
-        [first, *_] = self.values()
-        frame = pd.DataFrame({k: result.importances for k, result in self.items()}, first._index)
+        frame = pd.DataFrame({k: pd.Series(r.importances, r._index) for k, r in self.items()})
         return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per class and feature, with the class in the first column."""
-        frames = [result.to_frame() for result in self.values()]
-        for target, frame in zip(self, frames, strict=True):
-            frame.insert(0, "class", [target] * len(frame))
-        return pd.concat(frames)
+        frame = pd.concat([result.to_frame() for result in self.values()])
+        frame.insert(0, "class", [target for target, result in self.items() for _ in result])
+        return frame
 
     def plot(self, **options: Any) -> Figure:
         """Draw one panel per class, with the options of `firmlib.plot_by_class`."""
         return firmlib.plot_by_class(self, **options)
 
     def __repr__(self) -> str:
-        [first, *_] = self.values()
-        lines = self.importances.head(10).to_string(float_format="{:.3g}".format)
-        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, importances:"
-        return f"FirmByClass: {head}\n{lines}"
+        table = self.importances.head(10).to_string(float_format="{:.3g}".format)
+        return f"FirmByClass: {len(self)} classes, importances:\n{table}"
 
 
 def firm_by_class(

@@ -232,10 +232,10 @@ CASES += [
     *[
         (lambda given=given: firm(S, X, [2], given=given), message)
         for given, message in [
-            (np.sin, "^given=.* must be names or positions of columns of X.*; to use a function"),
-            (S, "^feature .* is not a column of X"),
-            ([], r"^given=\[\] must be names or positions of columns of X, each only once"),
-            (["x0", 0], "^given=.* must be names or positions of columns of X, each only once"),
+            (np.sin, "^given column <ufunc 'sin'> is not a column of X, whose 3 columns are"),
+            (S, "^given column .* is not a column of X"),
+            ([], r"^given=\[\] must be names or positions of columns, each only once"),
+            (["x0", 0], "^given=.* must be names or positions of columns, each only once"),
         ]
     ],
     (lambda: firm(S, X, categorical=["m"]), "^categorical column 'm' is not a column of X"),
