@@ -14,13 +14,11 @@ __all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "sh
 # A variance counts as 0 below these shares of the largest possible and of the original variance.
 _ROUNDING, _KNOWN = 1e-14, 1e-10
 
+Directions = ArrayLike | None  # one feature a'x per row; None for one per input
+
 
 def firm_linear(
-    weights: ArrayLike,
-    cov: ArrayLike,
-    *,
-    directions: ArrayLike | None = None,
-    given: Sequence[int] | None = None,
+    weights: ArrayLike, cov: ArrayLike, *, directions: Directions = None, given: Sequence[int] = ()
 ) -> np.ndarray:
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
 
@@ -38,15 +36,13 @@ def firm_linear(
     array([0., 0.])
     """
     weights = check_array("weights", weights, 1)
-    d = len(weights)
-    cov, A, variances = _inputs(cov, directions, d)
-    known = [check_integer("given", j, 0, d - 1) for j in given or ()]
+    cov, A, v = _inputs(cov, directions, len(weights))
+    known = [check_integer("given", j, 0, len(weights) - 1) for j in given]
     if known:
         cov = cov - cov[:, known] @ np.linalg.pinv(cov[np.ix_(known, known)]) @ cov[known]
-        left = np.einsum("ij,jk,ik->i", A, cov, A)
-        variances = np.where(left > _KNOWN * variances, left, 0)
-    sd = np.sqrt(variances)
-    return np.where(sd > 0, A @ cov @ weights / np.where(sd > 0, sd, 1), 0)
+        left = ((A @ cov) * A).sum(axis=1)
+        v = np.where(left > _KNOWN * v, left, 0)
+    return np.where(v > 0, A @ cov @ weights / np.sqrt(np.where(v > 0, v, 1)), 0)
 
 
 def firm_taylor(
@@ -54,7 +50,7 @@ def firm_taylor(
     cov: ArrayLike,
     *,
     mean: ArrayLike | None = None,
-    directions: ArrayLike | None = None,
+    directions: Directions = None,
 ) -> np.ndarray:
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
@@ -77,11 +73,7 @@ def firm_taylor(
 
 
 def firm_rbf(
-    expansion: KernelExpansion,
-    mean: ArrayLike,
-    cov: ArrayLike,
-    *,
-    directions: ArrayLike | None = None,
+    expansion: KernelExpansion, mean: ArrayLike, cov: ArrayLike, *, directions: Directions = None
 ) -> np.ndarray:
     """Exact FIRM of a Gaussian-kernel model, signed by Cov(a'X, s(X)).
 

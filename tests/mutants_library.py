@@ -116,9 +116,9 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "normal": [
         ("normal.py", "u**2 / (1 + 2 * u)) / 2", "u**2 / (1 + u)) / 2"),
         ("normal.py", "log_e - r / 2 +", "log_e - r +"),
-        ("normal.py", "A @ cov @ weights / np.where(sd > 0, sd, 1)", "A @ cov @ weights"),
+        ("normal.py", "A @ cov @ weights / np.sqrt(", "A @ cov @ weights / np.abs("),
         ("normal.py", "n / (n - 1) ** 3 *", "n / (n - 1) ** 2 *"),
-        ("normal.py", "left > _KNOWN * variances", "left > 0 * variances"),
+        ("normal.py", "left > _KNOWN * v", "left > 0 * v"),
     ],
     "expansion": [
         ("expansion.py", "2 * self.scale * (A @ self.centers", "self.scale * (A @ self.centers"),
