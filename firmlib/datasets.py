@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import encode
-from firmlib.tables.checks import check_array, check_integer, check_number, check_option
+from firmlib.tables.checks import check_array, check_integer, check_option
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
@@ -28,7 +28,6 @@ SHA256 = {  # of the texts, since the compressed bytes depend on the version of 
     "splice_donor.tsv.gz": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
     "splice_uci.tsv.gz": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
 }
-_ROUNDS = 100  # in which sequences with a motif that must not occur are drawn again
 
 Labelled = tuple[np.ndarray, np.ndarray]  # inputs X, and labels y
 Seed = int | np.random.RandomState | None
@@ -88,56 +87,47 @@ def gattaca(
     n: int = 5000,
     *,
     length: int = 70,
-    motif: str = "GATTACA",
-    center: float = 35.0,
-    sd: float = 7.0,
     mutations: int = 1,
     unseen: bool = False,
     background: ArrayLike = (0.25, 0.25, 0.25, 0.25),
     random_state: Seed = None,
 ) -> Labelled:
-    """Random DNA X with a mutated motif planted in one class of y (Section 3.3).
+    """Random DNA X with mutated copies of GATTACA in one class of y (Section 3.3).
 
-    Half of the `n` sequences of this `length` are in each class, -1 and +1. The `motif` begins at a
-    normal position with mean `center` and `sd`. In each copy, letters at `mutations` random places
-    are replaced. With `unseen`, new letters differ from old ones, and no sequence contains the
-    motif; otherwise, as in the paper, a quarter do not change. `background` has the probabilities
-    of A, C, G, T, which are 0 to 3 in X, outside the motif.
+    Half of the `n` sequences of this `length` are in each class, -1 and +1. The motif begins at a
+    normal position with mean 35 and sd 7. In each copy, letters at `mutations` random places are
+    replaced. With `unseen`, new letters differ from old ones, and no sequence contains the motif;
+    otherwise, as in the paper, a quarter do not change. `background` has the probabilities of
+    A, C, G, T, which are 0 to 3 in X, outside the motif.
 
     >>> from firmlib.datasets import gattaca
     >>> from firmlib.strings import decode
-    >>> X, y = gattaca(6, sd=0, mutations=0, random_state=0)
-    >>> decode(X[y == 1, 35:42])
-    ['GATTACA', 'GATTACA', 'GATTACA']
+    >>> X, y = gattaca(4, mutations=0, random_state=0)
+    >>> ["GATTACA" in sequence for sequence in decode(X)]
+    [False, False, True, True]
     """
-    if not motif or set(motif) - set("ACGT"):
-        raise ValueError(f"motif={motif!r} must be a string of A, C, G and T")
-    codes, k = encode([motif])[0], len(motif)
-    n, length = check_integer("n", n, 2), check_integer("length", length, k)
+    motif, k = encode(["GATTACA"])[0], 7
+    n, length = check_integer("n", n, 2), check_integer("length", length, 42)
     mutations = check_integer("mutations", mutations, int(unseen), k)
-    check_number("center", center, 0, length - k)
-    check_number("sd", sd, 0)
     p = check_array("background", background, 1, (4,))
     if (p < 0).any() or not np.isclose(p.sum(), 1):
         raise ValueError(f"background={background!r} must be four probabilities that sum to 1")
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
+    places = np.diff(norm.cdf(np.arange(length - k + 2) - 0.5, 35, 7))
     draw = np.arange(n)
-    places = np.diff(norm.cdf(np.arange(length - k + 2) - 0.5, center, max(sd, 1e-9)))
-    for _ in range(_ROUNDS):
+    while len(draw):
         X[draw] = rng.choice(4, (len(draw), length), p=p / p.sum())
         planted = draw[y[draw] == 1]
-        copies, row = np.tile(codes, (len(planted), 1)), np.arange(len(planted))[:, None]
+        copies, row = np.tile(motif, (len(planted), 1)), np.arange(len(planted))[:, None]
         at = np.argsort(rng.random_sample(copies.shape), axis=1, kind="stable")[:, :mutations]
         copies[row, at] = (copies[row, at] + rng.randint(int(unseen), 4, size=at.shape)) % 4
         start = rng.choice(len(places), size=len(planted), p=places / places.sum())
         X[planted[:, None], start[:, None] + np.arange(k)] = copies
         windows = np.lib.stride_tricks.sliding_window_view(X[draw], k, axis=1)
-        draw = draw[(windows == codes).all(axis=2).any(axis=1)] if unseen else draw[:0]
-        if not len(draw):
-            return X, y
-    raise ValueError(f"motif={motif!r} occurs too often by chance for unseen=True in {n} sequences")
+        draw = draw[(windows == motif).all(axis=2).any(axis=1)] if unseen else draw[:0]
+    return X, y
 
 
 def data_file(name: str) -> Path:

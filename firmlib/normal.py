@@ -46,29 +46,21 @@ def firm_linear(
 
 
 def firm_taylor(
-    gradient: ArrayLike | Callable[[np.ndarray], np.ndarray],
-    cov: ArrayLike,
-    *,
-    mean: ArrayLike | None = None,
-    directions: Directions = None,
+    gradient: ArrayLike | Callable, cov: ArrayLike, *, directions: Directions = None
 ) -> np.ndarray:
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
     Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
     the tangent plane. It is exact for linear s and can be very inaccurate otherwise. `gradient` is
-    g (d,), or a callable such as `KernelExpansion.gradient`, evaluated at the `mean`, by default
-    zero as in the paper. `cov` and `directions` are as for `firm_linear`.
+    g (d,), or a callable such as `KernelExpansion.gradient`, evaluated at zero, the paper's mean.
+    `cov` and `directions` are as for `firm_linear`.
 
     >>> from firmlib.normal import firm_taylor
-    >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
+    >>> firm_taylor(lambda x: 2 * (x + 3), [[4.0]])  # s(x) = (x + 3)^2
     array([12.])
     """
     if callable(gradient):
-        d = len(np.asarray(cov))
-        mean = np.zeros(d) if mean is None else check_array("mean", mean, 1, (d,))
-        gradient = np.ravel(gradient(mean[None, :]))
-    elif mean is not None:
-        raise ValueError("mean requires a callable gradient; an array holds for one point only")
+        gradient = np.ravel(gradient(np.zeros((1, len(np.asarray(cov))))))
     return firm_linear(check_array("gradient", gradient, 1), cov, directions=directions)
 
 

@@ -106,28 +106,28 @@ def test_gattaca_unseen_never_shows_the_motif():
     X, y = gattaca(3000, unseen=True, random_state=1)
     assert occurrences(X, "GATTACA").max() == 6
     assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
-    X, y = gattaca(300, unseen=True, mutations=3, sd=0, random_state=1)
-    assert (occurrences(X[y == 1], "GATTACA")[:, 35] == 4).all()
+    X, y = gattaca(3000, unseen=True, mutations=1, length=42, background=[1, 0, 0, 0])
+    assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
 
 
 def test_gattaca_background_and_mutations():
     p = [0.4, 0.1, 0.2, 0.3]
-    X, y = gattaca(4000, background=p, mutations=3, motif="CCCCC", random_state=2)
+    X, y = gattaca(4000, background=p, mutations=3, random_state=2)
     frequencies = np.bincount(X[y == -1].ravel(), minlength=4) / X[y == -1].size
     np.testing.assert_allclose(frequencies, p, atol=0.005)
-    assert (occurrences(X[y == 1], "CCCCC").max(axis=1) >= 2).all()
+    assert (occurrences(X[y == 1], "GATTACA").max(axis=1) >= 4).all()
+    X, y = gattaca(300, background=[0, 0, 1, 0], mutations=7, unseen=True, random_state=2)
+    changed = (X[y == 1] != 2).sum(axis=1)  # all letters but G; the motif's G always changes
+    assert (changed <= 7).all()
+    assert (changed > 0).all()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"motif": "GATTNCA"}, "motif='GATTNCA' must be a string of A, C, G and T"),
+        ({"length": 41}, "length must be an integer at least 42, got 41"),
         ({"mutations": 8}, "mutations must be an integer from 0 to 7, got 8"),
         ({"mutations": 0, "unseen": True}, "mutations must be an integer from 1 to 7, got 0"),
-        (
-            {"motif": "A", "unseen": True},
-            "motif='A' occurs too often by chance for unseen=True in 5000 sequences",
-        ),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
         ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
     ],
