@@ -106,8 +106,8 @@ def test_gattaca_unseen_never_shows_the_motif():
     X, y = gattaca(3000, unseen=True, random_state=1)
     assert occurrences(X, "GATTACA").max() == 6
     assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
-    X, y = gattaca(3000, unseen=True, mutations=1, length=42, background=[1, 0, 0, 0])
-    assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 6).all()
+    X, y = gattaca(3000, unseen=True, mutations=3, background=[0, 1, 0, 0], random_state=1)
+    assert (occurrences(X[y == 1], "GATTACA").max(axis=1) == 4).mean() > 0.95
 
 
 def test_gattaca_background_and_mutations():
@@ -116,10 +116,6 @@ def test_gattaca_background_and_mutations():
     frequencies = np.bincount(X[y == -1].ravel(), minlength=4) / X[y == -1].size
     np.testing.assert_allclose(frequencies, p, atol=0.005)
     assert (occurrences(X[y == 1], "GATTACA").max(axis=1) >= 4).all()
-    X, y = gattaca(300, background=[0, 0, 1, 0], mutations=7, unseen=True, random_state=2)
-    changed = (X[y == 1] != 2).sum(axis=1)  # all letters but G; the motif's G always changes
-    assert (changed <= 7).all()
-    assert (changed > 0).all()
 
 
 @pytest.mark.parametrize(
