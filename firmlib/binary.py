@@ -17,7 +17,6 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     `q_a` and `q_b` are the expected scores given that the feature is a or b, and `p_a` is
     Pr(f(X) = a) = 1 - p_b: arrays that broadcast.
 
-    >>> from firmlib.binary import firm_binary
     >>> float(firm_binary(q_a=3.0, q_b=1.0, p_a=0.5))
     1.0
     """
@@ -34,7 +33,6 @@ def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarra
     paper's (w_j + w_k) / sqrt(3). `weights` (d,) are w, and `values` (m, d) has one row per
     conjunction: +1 or -1 for a variable or its negation, 0 for others.
 
-    >>> from firmlib.binary import firm_uniform_conjunction
     >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
     array([3.464, 0.   ])
     """
@@ -57,7 +55,6 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
     `weights` (d,) are w, and `X` (n, d) has entries -1 and +1.
 
-    >>> from firmlib.binary import firm_empirical
     >>> firm_empirical([1, 0], [[-1, -1], [1, -1], [1, 1], [1, 1]]).round(3)
     array([0.866, 0.5  ])
     """
@@ -83,7 +80,6 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     or higher (a = 1) value and x_k likewise. ``Q[j, j, a, a]`` is the literal itself, and Q = 0 if
     a conjunction always or never holds.
 
-    >>> from firmlib.binary import firm_conjunctions
     >>> Q = firm_conjunctions([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])  # x0 and x1
     >>> float(Q[0, 1, 1, 1].round(3)), float(Q[0, 1, 0, 0].round(3))
     (0.433, -0.144)
@@ -110,7 +106,6 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain. `poim` is
     Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5), and broadcasts against `p`.
 
-    >>> from firmlib.binary import firm_from_poim
     >>> firm_from_poim([3.0, -1.0], 1 / 4).round(3)
     array([ 1.732, -0.577])
     """

@@ -42,7 +42,6 @@ def boolean_table(
     weakest, ``~``, ``&``, ``^`` and ``|``. The last of 1 to 10 `n_variables` changes fastest. The
     `coding` of false and true is "01" or "+-" (-1 and +1).
 
-    >>> from firmlib.datasets import boolean_table
     >>> X, y = boolean_table("x1 & ~x2", 2)
     >>> y
     array([-1, -1,  1, -1])
@@ -70,7 +69,6 @@ def two_gaussians(
     Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
     0, differ by `shift`.
 
-    >>> from firmlib.datasets import two_gaussians
     >>> X, y = two_gaussians(1000, random_state=0)
     >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()
     array([1., 2., 0.])
@@ -100,7 +98,6 @@ def gattaca(
     otherwise, as in the paper, a quarter do not change. `background` has the probabilities of
     A, C, G, T, which are 0 to 3 in X, outside the motif.
 
-    >>> from firmlib.datasets import gattaca
     >>> from firmlib.strings import decode
     >>> X, y = gattaca(4, mutations=0, random_state=0)
     >>> ["GATTACA" in sequence for sequence in decode(X)]
@@ -133,7 +130,6 @@ def gattaca(
 def data_file(name: str) -> Path:
     """Return the path of a file in data/ of the compendium.
 
-    >>> from firmlib.datasets import data_file
     >>> data_file('claims.json').exists()
     True
     """
@@ -166,7 +162,6 @@ def splice(site: str = "acceptor") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "uci" "EI" (donor), "IE" (acceptor) and "N" (neither); and groups (n,), which are equal for
     sequences of one gene or with a stretch in common, for splits by group.
 
-    >>> from firmlib.datasets import splice
     >>> X, y, groups = splice("donor")
     >>> bool((X[:, 70:72] == [2, 3]).all()), int(y.sum())  # GT in all, half of them true
     (True, 0)
@@ -184,7 +179,6 @@ def flights() -> tuple[pd.DataFrame, np.ndarray]:
     categories `carrier`, `origin` and `dest`, and numbers of the flight, the plane and the weather,
     many missing; and the delay of each departure in minutes, negative if it was early.
 
-    >>> from firmlib.datasets import flights
     >>> X, delay = flights()
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
     (0.11, 12.7)

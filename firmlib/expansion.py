@@ -1,24 +1,17 @@
 """Kernel expansions (eq. 2): exact gradients and unfolded weights."""
 
 from dataclasses import dataclass
-from math import comb
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import factorial
+from scipy.special import comb, factorial
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures
 
 from firmlib.scores import as_score
-from firmlib.tables.checks import (
-    check_array,
-    check_integer,
-    check_memory,
-    check_number,
-    check_option,
-)
+from firmlib.tables.checks import check_array, check_memory, check_number, check_option
 
 __all__ = ["KernelExpansion", "gradient"]
 
@@ -31,7 +24,6 @@ class KernelExpansion:
     `intercept` is b. The `kernel` is "linear", x'y, "poly", (scale x'y + coef0)^degree, or "rbf",
     exp(-scale ||x - y||^2): `scale` is scikit-learn's `gamma`, and `width` the paper's.
 
-    >>> from firmlib.expansion import KernelExpansion
     >>> s = KernelExpansion([1.0], [[0.0, 1.0]], "rbf", scale=0.5)
     >>> s([[0.0, 0.0]]).round(3), s.gradient([[0.0, 0.0]]).round(3)
     (array([0.607]), array([[0.   , 0.607]]))
@@ -42,7 +34,7 @@ class KernelExpansion:
     kernel: str
     scale: float = 1.0
     coef0: float = 0.0
-    degree: float = 1
+    degree: int = 1
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
@@ -115,7 +107,6 @@ class KernelExpansion:
 
             Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m.
 
-        >>> from firmlib.expansion import KernelExpansion
         >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
         >>> powers, w = s.unfold()
         >>> dict(zip(map(tuple, powers.tolist()), w.round(3).tolist()))
@@ -123,10 +114,10 @@ class KernelExpansion:
         """
         if self.kernel == "rbf":
             raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
-        d, degree = self.centers.shape[1], check_integer("degree", self.degree, 1)
         check_number("coef0", self.coef0, 0)
-        check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
-        features = PolynomialFeatures(degree)
+        (m, d), degree = self.centers.shape, self.degree
+        check_memory("the unfolded features", (max(m, d), int(comb(d + degree, degree))))
+        features = PolynomialFeatures(degree)  # checks that it is an integer
         monomials, powers = features.fit_transform(self.centers), features.powers_
         rest = degree - powers.sum(axis=1)
         multinomial = factorial(degree) / factorial(np.c_[rest, powers]).prod(axis=1)
@@ -146,7 +137,6 @@ def gradient(score: Any, X: ArrayLike) -> np.ndarray:
     ridge with a linear, polynomial or Gaussian kernel, or a model ``X @ coef_`` plus a constant.
 
     >>> from sklearn.linear_model import LinearRegression
-    >>> from firmlib.expansion import gradient
     >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)
     array([[2.]])
     """

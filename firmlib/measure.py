@@ -129,8 +129,7 @@ def firm(
     bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2, sample.n)
     how = How(bins, missing, method == "slope")
     known = () if given is None else check_given(given, table)
-    found = _estimate(features, table, sample, known, how, feature_names)
-    estimate, sources, names, unexplained = found
+    estimate, sources, names, left = _estimate(features, table, sample, known, how, feature_names)
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
@@ -143,7 +142,7 @@ def firm(
         given=known,
         confidence_level=confidence_level,
         notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
-        unexplained=unexplained,
+        unexplained=left,
     )
 
 

@@ -29,7 +29,6 @@ def firm_linear(
 
     A lasso uses only one of two nearly equal inputs; FIRM finds both important:
 
-    >>> from firmlib.normal import firm_linear
     >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])
     array([1.  , 0.99])
     >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]], given=[0])  # x1 adds nothing
@@ -55,7 +54,6 @@ def firm_taylor(
     g (d,), or a callable such as `KernelExpansion.gradient`, evaluated at zero, the paper's mean.
     `cov` and `directions` are as for `firm_linear`.
 
-    >>> from firmlib.normal import firm_taylor
     >>> firm_taylor(lambda x: 2 * (x + 3), [[4.0]])  # s(x) = (x + 3)^2
     array([12.])
     """
@@ -87,7 +85,6 @@ def firm_rbf(
     `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0:
 
     >>> from firmlib.expansion import KernelExpansion
-    >>> from firmlib.normal import firm_rbf
     >>> bump = KernelExpansion([1.0], [[0.0]], "rbf")
     >>> firm_rbf(bump, mean=[0.0], cov=[[1.0]]).round(4)
     array([0.3375])
@@ -129,7 +126,6 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     S* = (1 - lambda) S + lambda diag(S), with the sample covariance S of `X` and lambda the
     `shrinkage_intensity`, is positive definite if lambda > 0 and no column is constant.
 
-    >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
     >>> bool(np.linalg.eigvalsh(shrinkage_covariance(X))[0] > 0.1)
     True
@@ -142,7 +138,6 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
 def shrinkage_intensity(X: ArrayLike) -> float:
     """Analytic intensity lambda = sum_{i != j} Var(r_ij) / sum_{i != j} r_ij^2, within [0, 1].
 
-    >>> from firmlib.normal import shrinkage_intensity
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1
     True
     """
