@@ -89,9 +89,8 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    upper = (X.max() == X).astype(float)
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
-    Z = np.hstack([1 - upper, upper])
+    Z = np.hstack([X == X.min(), X == X.max()]).astype(float)
     P = Z.T @ Z / n
     R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)

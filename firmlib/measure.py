@@ -16,7 +16,7 @@ from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import How, scan
 from firmlib.estimation.sums import Source, Total
-from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
+from firmlib.features import Group, Pairs, Place, check_names, exclude, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import check_confidence_level, check_integer, check_option, short
@@ -205,9 +205,7 @@ def conditional_expected_score(
     >>> curve.t, curve.q
     (array([0., 1.]), array([0. , 0.5]))
     """
-    one = callable(feature) or is_place(feature)
-    result = firm(score, X, [feature] if one else {"f": feature}, **options)
-    [curve] = result.curves.values()
+    [curve] = firm(score, X, {"f": feature}, **options).curves.values()
     return curve
 
 
