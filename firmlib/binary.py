@@ -28,10 +28,9 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
 def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
     """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
 
-    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, and then the expected
-    score is sum_j v_j w_j + b, so Q = sum_j v_j w_j sqrt(p / (1 - p)). For k = 2 this is the
-    paper's (w_j + w_k) / sqrt(3). `weights` (d,) are w, and `values` (m, d) has one row per
-    conjunction: +1 or -1 for a variable or its negation, 0 for others.
+    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, so
+    Q = sum_j v_j w_j sqrt(p / (1 - p)); for k = 2, the paper's (w_j + w_k) / sqrt(3). `weights`
+    (d,) are w, and `values` (m, d) has v in its rows: +1, -1, or 0 for variables that are left out.
 
     >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
     array([3.464, 0.   ])
@@ -73,12 +72,10 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     """FIRM of all literals and pairwise conjunctions of d binary variables, for any score.
 
     With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have the
-    probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))).
-
-    `score` (n,) has scores or labels, and `X` (n, d) the rows of the distribution, in any binary
-    coding. The result has the shape (d, d, 2, 2): ``Q[j, k, a, b]`` is for x_j at its lower (a = 0)
-    or higher (a = 1) value and x_k likewise. ``Q[j, j, a, a]`` is the literal itself, and Q = 0 if
-    a conjunction always or never holds.
+    probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))), or 0 where
+    P is 0 or 1. `score` (n,) has scores or labels, and `X` (n, d) is binary in any coding. In the
+    result (d, d, 2, 2), ``Q[j, k, a, b]`` is for x_j at its lower (a = 0) or higher (a = 1) value
+    and x_k likewise; ``Q[j, j, a, a]`` is the literal itself.
 
     >>> Q = firm_conjunctions([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])  # x0 and x1
     >>> float(Q[0, 1, 1, 1].round(3)), float(Q[0, 1, 0, 0].round(3))
@@ -90,7 +87,7 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
-    Z = np.hstack([X == X.min(), X == X.max()]).astype(float)
+    Z = np.hstack([X.min() == X, X.max() == X]).astype(float)
     P = Z.T @ Z / n
     R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)

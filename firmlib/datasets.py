@@ -66,8 +66,7 @@ def two_gaussians(
 ) -> Labelled:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
-    Each class has half of the `n` rows and the identity as covariance. The means, symmetric about
-    0, differ by `shift`.
+    Each class has half of the `n` rows, covariance I and mean -`shift` / 2 or +`shift` / 2.
 
     >>> X, y = two_gaussians(1000, random_state=0)
     >>> (X[y == 1].mean(axis=0) - X[y == -1].mean(axis=0)).round()
@@ -156,11 +155,9 @@ def splice(site: str = "acceptor") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     The `site` is "acceptor" (AG) or "donor" (GT), 140 letters of Drosophila genes with as many
     decoys that contain the same two letters; or "uci", 60 letters of primate genes. The junction of
-    exon and intron is in the middle, just after AG or just before GT.
-
-    Return X (n, length), with A, C, G, T as 0 to 3; y (n,), -1 for decoys and +1 for sites, or for
-    "uci" "EI" (donor), "IE" (acceptor) and "N" (neither); and groups (n,), which are equal for
-    sequences of one gene or with a stretch in common, for splits by group.
+    exon and intron is in the middle, just after AG or just before GT. Return X (n, length), with
+    A, C, G, T as 0 to 3; y (n,), -1 for decoys and +1 for sites, or for "uci" "EI" (donor), "IE"
+    (acceptor) and "N" (neither); and groups (n,), equal for related sequences, for splits by group.
 
     >>> X, y, groups = splice("donor")
     >>> bool((X[:, 70:72] == [2, 3]).all()), int(y.sum())  # GT in all, half of them true

@@ -50,8 +50,7 @@ def firm(
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
 
     Q_f is the standard deviation, in units of the score, of the expected score given the feature.
-    One pass of predictions is enough for all features. A feature that is correlated with features
-    the model uses shares their effect.
+    A feature that is correlated with features the model uses shares their effect.
 
     Parameters
     ----------
@@ -94,7 +93,6 @@ def firm(
     The model uses only x0; x1 is a noisy copy of x0, and x2 is independent of it.
 
     >>> import firmlib
-    >>> import numpy as np
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(2000, 3))
     >>> X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
@@ -199,9 +197,8 @@ def conditional_expected_score(
 
     `feature` is a column, a callable or an array of shape (n,); all else is as for `firm`.
 
-    >>> import firmlib
     >>> table = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    >>> curve = firmlib.conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
+    >>> curve = conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
     >>> curve.t, curve.q
     (array([0., 1.]), array([0. , 0.5]))
     """
@@ -245,9 +242,8 @@ def firm_by_class(
     X -> (n, k), an array (n, k) or labels. The keys are classes, outputs 0, 1, ..., or pairs
     (output, class). `features`, `response_method` and other options but `target` are as for `firm`.
 
-    >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
+    >>> firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
                0    1
     feature
     x0       2.0  0.0

@@ -27,9 +27,7 @@ def firm_linear(
     row, Q_a = a'Sigma w / sqrt(a'Sigma a), by default one per input. With `given`, the positions of
     known inputs, Sigma is the covariance given them, and Q is what a feature adds to them.
 
-    A lasso uses only one of two nearly equal inputs; FIRM finds both important:
-
-    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])
+    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])  # the score uses one of two similar inputs
     array([1.  , 0.99])
     >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]], given=[0])  # x1 adds nothing
     array([0., 0.])
@@ -67,11 +65,10 @@ def firm_rbf(
 ) -> np.ndarray:
     """Exact FIRM of a Gaussian-kernel model, signed by Cov(a'X, s(X)).
 
-    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, where gamma is the
-    `width` of the expansion; scikit-learn's gamma is 1 / gamma^2.
-
-    Given a'X = t, X is normal with mean mu + g tau, where tau = t - a'mu, v = a'Sigma a and
-    g = Sigma a / v, and covariance Sigma - v g g'. Put A = gamma^2/2 I + Sigma - v g g'; then
+    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, and gamma the `width` of
+    the expansion. Given a'X = t, X is normal with mean mu + g tau, where tau = t - a'mu,
+    v = a'Sigma a and g = Sigma a / v, and covariance Sigma - v g g'. With
+    A = gamma^2/2 I + Sigma - v g g',
 
         q_a(t) = |2A / gamma^2|^(-1/2) sum_i alpha_i exp(-(r_i - 2 l_i tau + h tau^2) / 2),
 
@@ -82,9 +79,8 @@ def firm_rbf(
         delta_ij = log(1 + u^2 / (1 + 2u)) / 2
                    + v ((1 + u) l_i l_j - u (l_i^2 + l_j^2) / 2) / ((1 + u) (1 + 2u)).
 
-    `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0:
+    `mean` is mu; `cov` and `directions` are as for `firm_linear`.
 
-    >>> from firmlib.expansion import KernelExpansion
     >>> bump = KernelExpansion([1.0], [[0.0]], "rbf")
     >>> firm_rbf(bump, mean=[0.0], cov=[[1.0]]).round(4)
     array([0.3375])
