@@ -5,38 +5,23 @@
 >>> firmlib.firm([0, 0, 0, 1], truth_table, rows="population").importances  # x0 and x1
 array([0.25, 0.25])
 """
+# ruff: noqa: F403, F405
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # as in _NAMES, for type checkers
+if TYPE_CHECKING:  # what __getattr__ finds
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
-    from firmlib.display import (
-        ConditionalScoreDisplay,
-        FirmDisplay,
-        plot_by_class,
-        plot_curves,
-        plot_interactions,
-    )
-    from firmlib.joint.additive import Unexplained, unexplained
-    from firmlib.joint.search import SearchResult, search
-    from firmlib.joint.stability import stability
-    from firmlib.measure import FirmByClass, conditional_expected_score, firm, firm_by_class
-    from firmlib.result import ConditionalScore, FirmResult, compare
-    from firmlib.streaming import StreamingFirm
+    from firmlib.display import *
+    from firmlib.joint.additive import *
+    from firmlib.joint.search import *
+    from firmlib.joint.stability import *
+    from firmlib.measure import *
+    from firmlib.result import *
+    from firmlib.streaming import *
 
 __version__ = "1.0.0"
-
-_NAMES = {
-    "display": "ConditionalScoreDisplay FirmDisplay plot_by_class plot_curves plot_interactions",
-    "joint.additive": "Unexplained unexplained",
-    "joint.search": "SearchResult search",
-    "joint.stability": "stability",
-    "measure": "FirmByClass conditional_expected_score firm firm_by_class",
-    "result": "ConditionalScore FirmResult compare",
-    "streaming": "StreamingFirm",
-}
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = [
     "ConditionalScore", "ConditionalScoreDisplay", "FirmByClass", "FirmDisplay", "FirmResult",
     "SearchResult", "StreamingFirm", "Unexplained", "binary", "compare",
@@ -44,14 +29,19 @@ __all__ = [
     "normal", "plot_by_class", "plot_curves", "plot_interactions", "scores", "search",
     "stability", "strings", "unexplained",
 ]  # fmt: skip
+_HOMES = (  # as they import each other
+    "measure", "result", "streaming", "joint.additive", "joint.search", "joint.stability", "display"
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: few users need all of them."""
+    """Import a public name when it is first asked for; only the last home needs matplotlib."""
     if name not in __all__:
         raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
-    module = import_module(f"firmlib.{_HOMES.get(name, name)}")
-    globals()[name] = value = getattr(module, name) if name in _HOMES else module
+    if find_spec(f"firmlib.{name}"):
+        return import_module(f"firmlib.{name}")
+    homes = (import_module(f"firmlib.{home}") for home in _HOMES)
+    globals()[name] = value = next(getattr(home, name) for home in homes if name in home.__all__)
     return value
 
 

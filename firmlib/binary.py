@@ -17,7 +17,6 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     `q_a` and `q_b` are the expected scores given that the feature is a or b, and `p_a` is
     Pr(f(X) = a) = 1 - p_b: arrays that broadcast.
 
-    >>> from firmlib.binary import firm_binary
     >>> float(firm_binary(q_a=3.0, q_b=1.0, p_a=0.5))
     1.0
     """
@@ -29,12 +28,10 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
 def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
     """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
 
-    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, and then the expected
-    score is sum_j v_j w_j + b, so Q = sum_j v_j w_j sqrt(p / (1 - p)). For k = 2 this is the
-    paper's (w_j + w_k) / sqrt(3). `weights` (d,) are w, and `values` (m, d) has one row per
-    conjunction: +1 or -1 for a variable or its negation, 0 for others.
+    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, so
+    Q = sum_j v_j w_j sqrt(p / (1 - p)); for k = 2, the paper's (w_j + w_k) / sqrt(3). `weights`
+    (d,) are w, and `values` (m, d) has v in its rows: +1, -1, or 0 for variables that are left out.
 
-    >>> from firmlib.binary import firm_uniform_conjunction
     >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
     array([3.464, 0.   ])
     """
@@ -57,7 +54,6 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     The paper prints D0 with the opposite sign, which is wrong unless the feature is balanced.
     `weights` (d,) are w, and `X` (n, d) has entries -1 and +1.
 
-    >>> from firmlib.binary import firm_empirical
     >>> firm_empirical([1, 0], [[-1, -1], [1, -1], [1, 1], [1, 1]]).round(3)
     array([0.866, 0.5  ])
     """
@@ -76,14 +72,11 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     """FIRM of all literals and pairwise conjunctions of d binary variables, for any score.
 
     With Z the indicators of all 2d literals and r = s - E[s], the conjunctions have the
-    probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))).
+    probabilities P = Z'Z / n and the importances Q = Z' diag(r) Z / (n sqrt(P (1 - P))), or 0 where
+    P is 0 or 1. `score` (n,) has scores or labels, and `X` (n, d) is binary in any coding. In the
+    result (d, d, 2, 2), ``Q[j, k, a, b]`` is for x_j at its lower (a = 0) or higher (a = 1) value
+    and x_k likewise; ``Q[j, j, a, a]`` is the literal itself.
 
-    `score` (n,) has scores or labels, and `X` (n, d) the rows of the distribution, in any binary
-    coding. The result has the shape (d, d, 2, 2): ``Q[j, k, a, b]`` is for x_j at its lower (a = 0)
-    or higher (a = 1) value and x_k likewise. ``Q[j, j, a, a]`` is the literal itself, and Q = 0 if
-    a conjunction always or never holds.
-
-    >>> from firmlib.binary import firm_conjunctions
     >>> Q = firm_conjunctions([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])  # x0 and x1
     >>> float(Q[0, 1, 1, 1].round(3)), float(Q[0, 1, 0, 0].round(3))
     (0.433, -0.144)
@@ -93,9 +86,8 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     n, d = X.shape
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
-    upper = (X.max() == X).astype(float)
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
-    Z = np.hstack([1 - upper, upper])
+    Z = np.hstack([X.min() == X, X.max() == X]).astype(float)
     P = Z.T @ Z / n
     R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)
@@ -110,7 +102,6 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     Q' = sqrt(p_a / p_b) Q with p_b = p. Q is 0 if z is impossible or certain. `poim` is
     Q'(z, j) = E[s(X) | X[j] = z] - E[s(X)], eq. (5), and broadcasts against `p`.
 
-    >>> from firmlib.binary import firm_from_poim
     >>> firm_from_poim([3.0, -1.0], 1 / 4).round(3)
     array([ 1.732, -0.577])
     """

@@ -1,24 +1,17 @@
 """Kernel expansions (eq. 2): exact gradients and unfolded weights."""
 
 from dataclasses import dataclass
-from math import comb
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import factorial
-from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from scipy.special import comb, factorial
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures
 
 from firmlib.scores import as_score
-from firmlib.tables.checks import (
-    check_array,
-    check_integer,
-    check_memory,
-    check_number,
-    check_option,
-)
+from firmlib.tables.checks import check_array, check_memory, check_number, check_option
 
 __all__ = ["KernelExpansion", "gradient"]
 
@@ -31,7 +24,6 @@ class KernelExpansion:
     `intercept` is b. The `kernel` is "linear", x'y, "poly", (scale x'y + coef0)^degree, or "rbf",
     exp(-scale ||x - y||^2): `scale` is scikit-learn's `gamma`, and `width` the paper's.
 
-    >>> from firmlib.expansion import KernelExpansion
     >>> s = KernelExpansion([1.0], [[0.0, 1.0]], "rbf", scale=0.5)
     >>> s([[0.0, 0.0]]).round(3), s.gradient([[0.0, 0.0]]).round(3)
     (array([0.607]), array([[0.   , 0.607]]))
@@ -42,43 +34,40 @@ class KernelExpansion:
     kernel: str
     scale: float = 1.0
     coef0: float = 0.0
-    degree: float = 1
+    degree: int = 1
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
         check_option("kernel", self.kernel, ("linear", "poly", "rbf"))
         dual_coef = check_array("dual_coef", self.dual_coef, 1)
         centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
+        self.__dict__.update(dual_coef=dual_coef, centers=centers)  # frozen
+        if self.kernel == "linear":  # the polynomial kernel of degree 1
+            self.__dict__.update(scale=1.0, coef0=0.0, degree=1)
         check_number("scale", self.scale, 0, above=True)
         check_number("degree", self.degree, 1)
         check_number("coef0", self.coef0)
         check_number("intercept", self.intercept)
-        self.__dict__.update(dual_coef=dual_coef, centers=centers)  # frozen
-        if self.kernel == "linear":  # the polynomial kernel of degree 1
-            self.__dict__.update(scale=1.0, coef0=0.0, degree=1)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
         """Return the expansion of a fitted SVM or kernel ridge, or of a linear model."""
-        name, kernel = type(estimator).__name__, hasattr(estimator, "dual_coef_")
-        attribute = "dual_coef_" if kernel else "coef_"
-        if not hasattr(estimator, attribute):
+        name, dual = type(estimator).__name__, hasattr(estimator, "dual_coef_")
+        found = getattr(estimator, "dual_coef_" if dual else "coef_", None)
+        if found is None:
             raise ValueError(f"estimator={name} is not a fitted SVM, kernel ridge or linear model")
-        coef = _dense(getattr(estimator, attribute))
-        if coef.size > max(coef.shape):
-            shape = f"{attribute} of shape {coef.shape}"
-            raise ValueError(f"estimator={name} has several outputs, {shape}; expected one")
-        if not kernel:  # the only center is the weights
-            weights = coef.ravel()
-            points = np.vstack([np.zeros_like(weights), np.eye(len(weights))])
-            zero, *steps = as_score(estimator, points)
-            if not np.allclose(steps - zero, weights):
+        coef = _dense(found).ravel()
+        if coef.size > max(found.shape):
+            raise ValueError(f"estimator={name} has several outputs, of shape {found.shape}")
+        if not dual:  # the only center is the weights
+            zero, *unit = as_score(estimator, np.eye(len(coef) + 1, len(coef), -1))
+            if not np.allclose(unit - zero, coef):
                 raise ValueError(f"estimator={name} is not linear: its score is not X @ coef_ + b")
-            return cls(np.ones(1), weights[None], "linear", intercept=zero)
+            return cls(np.ones(1), coef[None], "linear", intercept=zero)
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
         return cls(
-            dual_coef=coef.ravel(),
+            dual_coef=coef,
             centers=_dense(centers),
             kernel="poly" if estimator.kernel == "polynomial" else estimator.kernel,
             scale=1 / centers.shape[1] if scale is None else scale,
@@ -95,16 +84,18 @@ class KernelExpansion:
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """s at every row of `X`."""
         X = check_array("X", X, 2, (None, self.centers.shape[1]))
-        return self._kernel(X) @ self.dual_coef + self.intercept
+        options = {"gamma": self.scale, "coef0": self.coef0, "degree": self.degree}
+        K = pairwise_kernels(X, self.centers, self.kernel, filter_params=True, **options)
+        return K @ self.dual_coef + self.intercept
 
     def gradient(self, X: ArrayLike) -> np.ndarray:
         """ds/dx at every row of `X`, shape (n, d)."""
         X = check_array("X", X, 2, (None, self.centers.shape[1]))
         if self.kernel == "rbf":  # dk/dx = 2 scale (x_i - x) k
-            A = self._kernel(X) * self.dual_coef
+            A = rbf_kernel(X, self.centers, self.scale) * self.dual_coef
             return 2 * self.scale * (A @ self.centers - A.sum(axis=1, keepdims=True) * X)
         # dk/dx = degree scale (scale x_i'x + coef0)^(degree - 1) x_i
-        inner = self.scale * linear_kernel(X, self.centers) + self.coef0
+        inner = self.scale * (X @ self.centers.T) + self.coef0
         return self.degree * self.scale * inner ** (self.degree - 1) * self.dual_coef @ self.centers
 
     def unfold(self) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +107,6 @@ class KernelExpansion:
 
             Phi_m(x) = sqrt(D! / (m_0! m_1! ... m_d!) coef0^m_0 scale^(D - m_0)) x^m.
 
-        >>> from firmlib.expansion import KernelExpansion
         >>> s = KernelExpansion([1.0], [[1.0, 2.0]], "poly", degree=2)  # (x0 + 2 x1)^2
         >>> powers, w = s.unfold()
         >>> dict(zip(map(tuple, powers.tolist()), w.round(3).tolist()))
@@ -124,10 +114,10 @@ class KernelExpansion:
         """
         if self.kernel == "rbf":
             raise ValueError("kernel='rbf' has infinitely many features; expected linear or poly")
-        d, degree = self.centers.shape[1], check_integer("degree", self.degree, 1)
         check_number("coef0", self.coef0, 0)
-        check_memory("the unfolded features", (max(self.centers.shape), comb(d + degree, degree)))
-        features = PolynomialFeatures(degree)
+        (m, d), degree = self.centers.shape, self.degree
+        check_memory("the unfolded features", (max(m, d), int(comb(d + degree, degree))))
+        features = PolynomialFeatures(degree)  # checks that it is an integer
         monomials, powers = features.fit_transform(self.centers), features.powers_
         rest = degree - powers.sum(axis=1)
         multinomial = factorial(degree) / factorial(np.c_[rest, powers]).prod(axis=1)
@@ -135,24 +125,18 @@ class KernelExpansion:
         some = root > 0  # without coef0, only the highest degree
         return powers[some], (root * (self.dual_coef @ monomials))[some]
 
-    def _kernel(self, X: np.ndarray) -> np.ndarray:
-        if self.kernel == "rbf":
-            return rbf_kernel(X, self.centers, gamma=self.scale)
-        return (self.scale * linear_kernel(X, self.centers) + self.coef0) ** self.degree
-
 
 def _dense(array: Any) -> np.ndarray:
     return array.toarray() if sparse.issparse(array) else np.asarray(array)
 
 
 def gradient(score: Any, X: ArrayLike) -> np.ndarray:
-    """Exact gradient at every row of `X`, shape (n, d).
+    """Exact gradient of a score at every row of `X`, shape (n, d).
 
-    `score` is a `KernelExpansion`, a fitted SVM or kernel ridge with a linear, polynomial or
-    Gaussian kernel, or any estimator whose score is ``X @ coef_`` plus a constant.
+    `score` is a `KernelExpansion`, or an estimator of which there is one: a fitted SVM or kernel
+    ridge with a linear, polynomial or Gaussian kernel, or a model ``X @ coef_`` plus a constant.
 
     >>> from sklearn.linear_model import LinearRegression
-    >>> from firmlib.expansion import gradient
     >>> gradient(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[7.0]]).round(6)
     array([[2.]])
     """

@@ -14,10 +14,11 @@ import firmlib  # for what imports this module
 from firmlib import joint
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
-from firmlib.estimation.scan import How, scan
+from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
+from firmlib.estimation.sums import How
 from firmlib.estimation.variance import Source
-from firmlib.features import Group, Pairs, Place, check_names, exclude, is_place, resolve
+from firmlib.features import Group, Pairs, Place, check_names, exclude, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import check_confidence_level, check_integer, check_option, short
@@ -51,8 +52,7 @@ def firm(
     """Feature importance ranking measure, Q_f = sd of q_f(f(X)), eq. (8).
 
     Q_f is the standard deviation, in units of the score, of the expected score given the feature.
-    One pass of predictions is enough for all features. A feature that is correlated with features
-    the model uses shares their effect.
+    A feature that is correlated with features the model uses shares their effect.
 
     Parameters
     ----------
@@ -95,7 +95,6 @@ def firm(
     The model uses only x0; x1 is a noisy copy of x0, and x2 is independent of it.
 
     >>> import firmlib
-    >>> import numpy as np
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(2000, 3))
     >>> X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
@@ -107,7 +106,7 @@ def firm(
     x1          1.5         1.6      1.7     0.0
     x2          0.0         0.0      0.2     0.9
     """
-    check_options(method, rows, missing, n_bins, confidence_level)
+    how = as_how(method, rows, missing, n_bins, confidence_level)
     if is_source(X):
         if given is not None:
             raise ValueError(f"given={given!r} needs all rows in memory, but X comes in chunks")
@@ -127,25 +126,21 @@ def firm(
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
-    bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2, sample.n)
-    how = How(bins, missing, method == "slope")
     known = () if given is None else check_given(given, table)
-    found = _estimate(features, table, sample, known, how, feature_names)
-    estimate, sources, names, unexplained = found
-    total = Line.of(sample.s, sample)
+    estimate, sources, names, left = _estimate(features, table, sample, known, how, feature_names)
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
         sources=tuple(sources),
         n=sample.n,
         rows=rows,
-        total=total.variance(rows, sample.unit is not None),
+        total=Line.of(sample.s, sample).variance(rows, sample.unit is not None),
         response=response.method,
         target=response.target,
         given=known,
         confidence_level=confidence_level,
         notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
-        unexplained=unexplained,
+        unexplained=left,
     )
 
 
@@ -156,43 +151,42 @@ def _estimate(
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
-        if features.kind == "interaction":
-            check_single("Pairs('interaction')", how)
+        _check_learned(features.kind == "interaction", how)
         estimate, found, unexplained = joint.pairs(features, table, sample, how)
         sources = [Source("pair", mark=float(sample.n))] * len(found)
         return estimate, sources, check_names(found, names), unexplained
     found = resolve(exclude(*known) if known and features is None else features, table)
     names = check_names([f.name for f in found], names)
-    if known or any(isinstance(f, Group) for f in found):
-        check_single("given=" if known else "groups of columns", how)
+    learned = bool(known) or any(isinstance(f, Group) for f in found)
+    _check_learned(learned, how)
+    if learned:
         return *joint.adds_to(found, table, sample, known, how), names, None
     return *scan(found, table, sample, how), names, None
 
 
-def check_single(what: str, how: How) -> None:
-    """Raise if options apply that make sense for single columns only."""
-    if how.slope or how.n_bins:
+def _check_learned(learned: bool, how: How) -> None:
+    """Raise if options for single columns apply to what is learned from several."""
+    if learned and (how.slope or how.n_bins):
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
-        raise ValueError(f"{option} is for single columns, and cannot be combined with {what}")
+        raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
 
 
-def check_options(method: str, rows: str, missing: str, n_bins: Any, level: float) -> None:
-    """Check the options that `firm` and `StreamingFirm` share."""
+def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> How:
+    """Check the options that `firm` and `StreamingFirm` share; return how features are measured."""
     check_option("method", method, ("auto", "slope"))
     check_option("rows", rows, ("sample", "population"))
     check_option("missing", missing, ("level", "drop", "raise"))
     check_confidence_level(level)
-    if n_bins != "auto":
-        check_integer("n_bins", n_bins, 2)
+    bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2)
+    return How(bins, missing, method == "slope")
 
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
     """Return the names of the given columns."""
-    some = [] if callable(given) else [given] if is_place(given) else given
-    names = tuple(table.names[table.place(j)] for j in some)
+    some = given if np.ndim(given) else [given]
+    names = tuple(table.names[table.place(j, "given column")] for j in some)
     if not names or len(set(names)) < len(names):
-        wanted = "must be names or positions of columns of X, each only once"
-        raise ValueError(f"given={given!r} {wanted}; to use a function, add a column to X")
+        raise ValueError(f"given={given!r} must be names or positions of columns, each only once")
     return names
 
 
@@ -203,15 +197,12 @@ def conditional_expected_score(
 
     `feature` is a column, a callable or an array of shape (n,); all else is as for `firm`.
 
-    >>> import firmlib
     >>> table = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    >>> curve = firmlib.conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
+    >>> curve = conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
     >>> curve.t, curve.q
     (array([0., 1.]), array([0. , 0.5]))
     """
-    one = callable(feature) or is_place(feature)
-    result = firm(score, X, [feature] if one else {"f": feature}, **options)
-    [curve] = result.curves.values()
+    [curve] = firm(score, X, {"f": feature}, **options).curves.values()
     return curve
 
 
@@ -224,26 +215,22 @@ class FirmByClass(UserDict[Any, FirmResult]):
     @property
     def importances(self) -> pd.DataFrame:
         """One row per feature, one column per class, sorted by the largest importance."""
-        [first, *_] = self.values()
-        frame = pd.DataFrame({k: result.importances for k, result in self.items()}, first._index)
+        frame = pd.DataFrame({k: pd.Series(r.importances, r._index) for k, r in self.items()})
         return frame.iloc[np.argsort(-frame.max(axis=1).to_numpy(), kind="stable")]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per class and feature, with the class in the first column."""
-        frames = [result.to_frame() for result in self.values()]
-        for target, frame in zip(self, frames, strict=True):
-            frame.insert(0, "class", [target] * len(frame))
-        return pd.concat(frames)
+        frame = pd.concat([result.to_frame() for result in self.values()])
+        frame.insert(0, "class", [target for target, result in self.items() for _ in result])
+        return frame
 
     def plot(self, **options: Any) -> Figure:
         """Draw one panel per class, with the options of `firmlib.plot_by_class`."""
         return firmlib.plot_by_class(self, **options)
 
     def __repr__(self) -> str:
-        [first, *_] = self.values()
-        lines = self.importances.head(10).to_string(float_format="{:.3g}".format)
-        head = f"{len(self)} classes, {len(first)} features, {first.n} rows, importances:"
-        return f"FirmByClass: {head}\n{lines}"
+        table = self.importances.head(10).to_string(float_format="{:.3g}".format)
+        return f"FirmByClass: {len(self)} classes, importances:\n{table}"
 
 
 def firm_by_class(
@@ -255,9 +242,8 @@ def firm_by_class(
     X -> (n, k), an array (n, k) or labels. The keys are classes, outputs 0, 1, ..., or pairs
     (output, class). `features`, `response_method` and other options but `target` are as for `firm`.
 
-    >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> firmlib.firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
+    >>> firm_by_class(lambda X: X @ [[2, 0], [1, 1]], X).importances.round(1)
                0    1
     feature
     x0       2.0  0.0

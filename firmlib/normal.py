@@ -14,13 +14,11 @@ __all__ = ["firm_linear", "firm_rbf", "firm_taylor", "shrinkage_covariance", "sh
 # A variance counts as 0 below these shares of the largest possible and of the original variance.
 _ROUNDING, _KNOWN = 1e-14, 1e-10
 
+Directions = ArrayLike | None  # one feature a'x per row; None for one per input
+
 
 def firm_linear(
-    weights: ArrayLike,
-    cov: ArrayLike,
-    *,
-    directions: ArrayLike | None = None,
-    given: Sequence[int] | None = None,
+    weights: ArrayLike, cov: ArrayLike, *, directions: Directions = None, given: Sequence[int] = ()
 ) -> np.ndarray:
     """Exact FIRM of a linear score s(x) = w'x + b: Q = D^-1 Sigma w (Section 2.4.3).
 
@@ -29,67 +27,48 @@ def firm_linear(
     row, Q_a = a'Sigma w / sqrt(a'Sigma a), by default one per input. With `given`, the positions of
     known inputs, Sigma is the covariance given them, and Q is what a feature adds to them.
 
-    A lasso uses only one of two nearly equal inputs; FIRM finds both important:
-
-    >>> from firmlib.normal import firm_linear
-    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])
+    >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]])  # the score uses one of two similar inputs
     array([1.  , 0.99])
     >>> firm_linear([1, 0], [[1, 0.99], [0.99, 1]], given=[0])  # x1 adds nothing
     array([0., 0.])
     """
     weights = check_array("weights", weights, 1)
-    d = len(weights)
-    cov, A, variances = _inputs(cov, directions, d)
-    known = [check_integer("given", j, 0, d - 1) for j in given or ()]
+    cov, A, v = _inputs(cov, directions, len(weights))
+    known = [check_integer("given", j, 0, len(weights) - 1) for j in given]
     if known:
         cov = cov - cov[:, known] @ np.linalg.pinv(cov[np.ix_(known, known)]) @ cov[known]
-        left = np.einsum("ij,jk,ik->i", A, cov, A)
-        variances = np.where(left > _KNOWN * variances, left, 0)
-    sd = np.sqrt(variances)
-    return np.where(sd > 0, A @ cov @ weights / np.where(sd > 0, sd, 1), 0)
+        left = ((A @ cov) * A).sum(axis=1)
+        v = np.where(left > _KNOWN * v, left, 0)
+    return np.where(v > 0, A @ cov @ weights / np.sqrt(np.where(v > 0, v, 1)), 0)
 
 
 def firm_taylor(
-    gradient: ArrayLike | Callable[[np.ndarray], np.ndarray],
-    cov: ArrayLike,
-    *,
-    mean: ArrayLike | None = None,
-    directions: ArrayLike | None = None,
+    gradient: ArrayLike | Callable, cov: ArrayLike, *, directions: Directions = None
 ) -> np.ndarray:
     """First-order FIRM of any differentiable score, eq. (9), signed.
 
     Q_j ~ Sigma_j' g / sqrt(Sigma_jj), with g the gradient of s at the mean, is `firm_linear` of
     the tangent plane. It is exact for linear s and can be very inaccurate otherwise. `gradient` is
-    g (d,), or a callable such as `KernelExpansion.gradient`, evaluated at the `mean`, by default
-    zero as in the paper. `cov` and `directions` are as for `firm_linear`.
+    g (d,), or a callable such as `KernelExpansion.gradient`, evaluated at zero, the paper's mean.
+    `cov` and `directions` are as for `firm_linear`.
 
-    >>> from firmlib.normal import firm_taylor
-    >>> firm_taylor(lambda x: 2 * x, [[4.0]], mean=[3.0])  # s(x) = x^2
+    >>> firm_taylor(lambda x: 2 * (x + 3), [[4.0]])  # s(x) = (x + 3)^2
     array([12.])
     """
     if callable(gradient):
-        d = len(np.asarray(cov))
-        mean = np.zeros(d) if mean is None else check_array("mean", mean, 1, (d,))
-        gradient = np.ravel(gradient(mean[None, :]))
-    elif mean is not None:
-        raise ValueError("mean requires a callable gradient; an array holds for one point only")
+        gradient = np.ravel(gradient(np.zeros((1, len(np.asarray(cov))))))
     return firm_linear(check_array("gradient", gradient, 1), cov, directions=directions)
 
 
 def firm_rbf(
-    expansion: KernelExpansion,
-    mean: ArrayLike,
-    cov: ArrayLike,
-    *,
-    directions: ArrayLike | None = None,
+    expansion: KernelExpansion, mean: ArrayLike, cov: ArrayLike, *, directions: Directions = None
 ) -> np.ndarray:
     """Exact FIRM of a Gaussian-kernel model, signed by Cov(a'X, s(X)).
 
-    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, where gamma is the
-    `width` of the expansion; scikit-learn's gamma is 1 / gamma^2.
-
-    Given a'X = t, X is normal with mean mu + g tau, where tau = t - a'mu, v = a'Sigma a and
-    g = Sigma a / v, and covariance Sigma - v g g'. Put A = gamma^2/2 I + Sigma - v g g'; then
+    The score is s(x) = sum_i alpha_i exp(-||x - x_i||^2 / gamma^2) + b, and gamma the `width` of
+    the expansion. Given a'X = t, X is normal with mean mu + g tau, where tau = t - a'mu,
+    v = a'Sigma a and g = Sigma a / v, and covariance Sigma - v g g'. With
+    A = gamma^2/2 I + Sigma - v g g',
 
         q_a(t) = |2A / gamma^2|^(-1/2) sum_i alpha_i exp(-(r_i - 2 l_i tau + h tau^2) / 2),
 
@@ -100,10 +79,8 @@ def firm_rbf(
         delta_ij = log(1 + u^2 / (1 + 2u)) / 2
                    + v ((1 + u) l_i l_j - u (l_i^2 + l_j^2) / 2) / ((1 + u) (1 + 2u)).
 
-    `mean` is mu; `cov` and `directions` are as for `firm_linear`. A symmetric bump has slope 0:
+    `mean` is mu; `cov` and `directions` are as for `firm_linear`.
 
-    >>> from firmlib.expansion import KernelExpansion
-    >>> from firmlib.normal import firm_rbf
     >>> bump = KernelExpansion([1.0], [[0.0]], "rbf")
     >>> firm_rbf(bump, mean=[0.0], cov=[[1.0]]).round(4)
     array([0.3375])
@@ -145,7 +122,6 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
     S* = (1 - lambda) S + lambda diag(S), with the sample covariance S of `X` and lambda the
     `shrinkage_intensity`, is positive definite if lambda > 0 and no column is constant.
 
-    >>> from firmlib.normal import shrinkage_covariance
     >>> X = np.random.default_rng(0).normal(size=(5, 20))
     >>> bool(np.linalg.eigvalsh(shrinkage_covariance(X))[0] > 0.1)
     True
@@ -158,7 +134,6 @@ def shrinkage_covariance(X: ArrayLike) -> np.ndarray:
 def shrinkage_intensity(X: ArrayLike) -> float:
     """Analytic intensity lambda = sum_{i != j} Var(r_ij) / sum_{i != j} r_ij^2, within [0, 1].
 
-    >>> from firmlib.normal import shrinkage_intensity
     >>> shrinkage_intensity([[0, 1], [1, 0], [2, 3], [3, 2]]) < 1
     True
     """

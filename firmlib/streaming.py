@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
-from firmlib.estimation.scan import How, estimated, known, read
+from firmlib.estimation.scan import estimated, known, read
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import Axis, Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
-from firmlib.measure import check_options
+from firmlib.measure import as_how
 from firmlib.result import FirmResult
 from firmlib.scores import Response, Score, respond
 from firmlib.tables import sources as chunked
@@ -96,7 +96,7 @@ confidence_level
         confidence_level: float = 0.95,
         bins: Bins | None = None,
     ) -> None:
-        check_options(method, rows, missing, n_bins, confidence_level)
+        self._how = as_how(method, rows, missing, n_bins, confidence_level)
         if bins is not None and not isinstance(bins, Bins):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
@@ -113,11 +113,6 @@ confidence_level
         self._bins, self._sums, self._total = bins, [], None
         self._n, self._start = 0, 0  # position of the first row
         self._units, self._response = False, None
-
-    @property
-    def _how(self) -> How:
-        n_bins = None if self.n_bins == "auto" else int(self.n_bins)
-        return How(n_bins, self.missing, self.method == "slope")
 
     def partial_fit(
         self,

@@ -116,9 +116,9 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "normal": [
         ("normal.py", "u**2 / (1 + 2 * u)) / 2", "u**2 / (1 + u)) / 2"),
         ("normal.py", "log_e - r / 2 +", "log_e - r +"),
-        ("normal.py", "A @ cov @ weights / np.where(sd > 0, sd, 1)", "A @ cov @ weights"),
+        ("normal.py", "A @ cov @ weights / np.sqrt(", "A @ cov @ weights / np.abs("),
         ("normal.py", "n / (n - 1) ** 3 *", "n / (n - 1) ** 2 *"),
-        ("normal.py", "left > _KNOWN * variances", "left > 0 * variances"),
+        ("normal.py", "left > _KNOWN * v", "left > 0 * v"),
     ],
     "expansion": [
         ("expansion.py", "2 * self.scale * (A @ self.centers", "self.scale * (A @ self.centers"),
@@ -166,7 +166,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("datasets.py", "y, shift / 2)", "y, shift)"),
         ("datasets.py", "rng.randint(int(unseen), 4", "rng.randint(0, 4"),
         ("datasets.py", "[:, :mutations]", "[:, : mutations + 1]"),
-        ("datasets.py", "p.cumsum()", "p[::-1].cumsum()"),
+        ("datasets.py", "p=p / p.sum()", "p=p[::-1] / p.sum()"),
     ],
     "claims": [
         ("compendium/claims.py", '"partly" if any(', '"partly" if all('),

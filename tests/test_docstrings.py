@@ -83,7 +83,7 @@ def test_every_parameter_is_documented(name):
     assert set(documented) <= set(wanted)
     named = set(documented) | set(re.findall(r"`(\w+)`", docstring))
     options = {p for p, default in wanted.items() if default is not inspect.Parameter.empty}
-    assert options - named <= {"random_state", "folder", "ax"}  # the same everywhere
+    assert options - named <= {"random_state", "ax"}  # the same everywhere
     for parameter, text in documented.items():
         default = wanted[parameter]
         if default is not inspect.Parameter.empty and re.search("default|[Aa]s (in|for) `", text):

@@ -205,7 +205,7 @@ def test_a_mapping_with_tables_and_panels():
     assert table.columns[0] == "class"
     for label, part in table.groupby("class"):
         pd.testing.assert_frame_equal(part.drop(columns="class"), results[label].to_frame())
-    assert "3 classes, 4 features, 300 rows" in repr(results)
+    assert repr(results).startswith("FirmByClass: 3 classes, importances:\n")
     assert results.get("maybe") is None
     with pytest.raises(KeyError, match=r"class='maybe' is unknown; expected one of \['no', 'so'"):
         results["maybe"]

@@ -17,7 +17,7 @@ from scipy import special
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.variance import Source, recentred
-from firmlib.tables.checks import check_memory
+from firmlib.tables.checks import check_integer, check_memory
 from firmlib.tables.columns import Column
 
 _MANY = 2**12  # bins that may take much memory
@@ -84,6 +84,8 @@ class Axis:
         Up to 1.5 2^base levels have a bin each; more levels share bins by rank. `n_bins` fixes
         the number of bins.
         """
+        if n_bins:
+            check_integer("n_bins", n_bins, 2, n)
         share = independent(f, unit) / max(len(f), 1)
         (base, _), (_, K) = scales(n * share), scales(n)
         f = np.sort(f)[: len(f) - np.count_nonzero(np.isnan(f))]
