@@ -101,20 +101,22 @@ def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool
     """Return V of features from their sums over n rows; nan if it cannot be estimated."""
     alike: dict[Any, list[int]] = {}
     for j, one in enumerate(some):
-        single = population or isinstance(one, Line)
-        key = j if single else (one.axis.K, one.axis.ordered, len(one.sums))
+        key: Any = j
+        if isinstance(one, Sums) and not population:
+            key = one.axis.K, one.axis.ordered, len(one.sums)
         alike.setdefault(key, []).append(j)
     parts = []
     for places in alike.values():
-        each = [some[j] for j in places]
-        if isinstance(each[0], Line):
-            parts.append(each[0].estimate(population))
+        first, *others = (some[j] for j in places)
+        if isinstance(first, Line):
+            parts.append(first.estimate(population))
         elif population:
-            parts.append(_plain(each[0].sums))
+            parts.append(_plain(first.sums))
         else:
+            each: Any = [first, *others]
             cells = Cells.of(np.stack([one.nested() for one in each], axis=1), units)
             base, finest = np.array([one.axis.scales(n) for one in each]).T
-            parts.append(spread(cells, base, finest, ordered=each[0].axis.ordered))
+            parts.append(spread(cells, base, finest, ordered=first.axis.ordered))
     order = np.argsort([j for places in alike.values() for j in places])
     return Estimate.concatenate(parts).taken(order)
 
@@ -137,6 +139,5 @@ def known(estimate: Estimate, names: Sequence[str]) -> Estimate:
         f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are constant, "
         "missing, have a level of their own in nearly every row, or are nominal and have no slope"
     )
-    V, pvalue = np.where(silent, 0, estimate.V), np.where(silent, 1, estimate.pvalue)
-    noise, psi = (np.where(silent, 0, a) for a in (estimate.noise, estimate.psi))
-    return Estimate(V, noise, pvalue, psi)
+    V, noise, psi = (np.where(silent, 0, a) for a in (estimate.V, estimate.noise, estimate.psi))
+    return Estimate(V, noise, np.where(silent, 1, estimate.pvalue), psi)

@@ -176,7 +176,7 @@ def independent(f: np.ndarray, unit: np.ndarray | None) -> int:
     """Return the number of known values that differ in value or unit."""
     known = ~np.isnan(f)
     if unit is None:
-        return np.count_nonzero(known)
+        return int(known.sum())
     return np.unique(np.stack([f[known], unit[known]]), axis=1).shape[1]
 
 

@@ -119,11 +119,12 @@ class Table:
     @cached_property
     def _array(self) -> np.ndarray | None:
         """The data as one array of numbers, if they are all of one type."""
-        data = self.readable
+        data: Any = self.readable
         if isinstance(data, pd.DataFrame) and data.dtypes.nunique() == 1:
             data = data.to_numpy()
-        number = type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
-        return data if number else None  # a masked array holds more
+        plain: Any = data
+        number = type(plain) in (np.ndarray, np.memmap) and plain.dtype.kind in "iuf"
+        return plain if number else None  # a masked array holds more
 
     def stored(self, j: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the values and rows that a sparse column stores; None if it must be read whole."""
