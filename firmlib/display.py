@@ -30,11 +30,7 @@ __all__ = [
 # The colours of Okabe and Ito, which colour-blind readers can tell apart.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
-_DIRECTIONS = {
-    1: ("score rises with the feature", BLUE),
-    -1: ("score falls with it", ORANGE),
-    0: ("no direction, such as a category", GREY),
-}
+_WAYS = "score rises with the feature", "score falls with it", "no direction, such as a category"
 _SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
 _SCORES["predict"] = "prediction"
 _POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are pooled
@@ -58,13 +54,11 @@ def _panels(
 ) -> list[Axes]:
     """Return the axes of panels of this size, at most `columns` in a row, in a new figure."""
     columns = min(check_integer("columns", columns, 1), number)
-    rows = -(-number // columns)
-    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * rows  # 4.4 for the legend
+    grid = np.pad(np.arange(number), (0, -number % columns), constant_values=-1)
+    grid: Any = grid.reshape(-1, columns)
+    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * len(grid)  # 4.4 for the legend
     figure = plt.figure(figsize=size, layout="constrained")
-    axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for ax in axes[number:]:
-        ax.remove()
-    return list(axes[:number])
+    return list(figure.subplot_mosaic(grid, sharey=True, empty_sentinel=-1).values())
 
 
 def _legend(figure: Any, loc: str, ncols: int) -> None:
@@ -139,21 +133,18 @@ class FirmDisplay:
 
 
 def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -> None:
-    """Draw the importances in a table from top to bottom."""
-    names = ["importance", "ci_low", "ci_high", "direction"]
-    Q, low, high, direction = np.nan_to_num(table[names].to_numpy(float)).T
+    """Draw the importances in a table from top to bottom, with intervals that any bar shows."""
+    Q, low, high, way = np.nan_to_num(table[["importance", "ci_low", "ci_high", "direction"]]).T
     y = np.arange(len(table))[::-1]
-    for way, (text, color) in _DIRECTIONS.items():
-        if (some := (direction == way) & (Q > 0)).any():
+    for sign, color, text in zip((1, -1, 0), (BLUE, ORANGE, GREY), _WAYS, strict=True):
+        if (some := (way == sign) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7)[0].set_label(text)
     if (some := high > low).any():
-        text = f"{100 * level:g} % confidence interval"
-        # An edge in the colour of the background makes lines visible on bars and beside them.
         edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
         style: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": [edge]}
-        ax.hlines(y[some], low[some], high[some], label=text, **style)
-    ax.set_yticks(y, labels)
-    ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
+        style["label"] = f"{100 * level:g} % confidence interval"
+        ax.hlines(y[some], low[some], high[some], **style)
+    ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
 
 
@@ -203,10 +194,8 @@ class ConditionalScoreDisplay:
         own, curve, missing = ax is None, self.curve, pd.isna(self.curve.t)
         ax = ax or _panels(1, 1, 3.9, 2.8)[0]
         mean, error = float(curve.p @ curve.q), curve.standard_error**2
-        variance = curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error
-        Q = float(np.sqrt(max(variance, 0)))
-        band: Any = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
-        ax.axhspan(mean - Q, mean + Q, **band, label="mean ± importance $Q_f$")
+        Q = np.sqrt(max(curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error, 0))
+        ax.axhspan(mean - Q, mean + Q, fc=(ORANGE, 0.25), label="mean ± importance $Q_f$")
         ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
         if not missing.all():
             _draw_points(ax, curve)
@@ -216,8 +205,8 @@ class ConditionalScoreDisplay:
             ax.errorbar(1.03, curve.q[-1], 2 * curve.standard_error[-1], **style)
             share = f"missing: {100 * curve.p[-1]:.2g} %"
             ax.set_title(share, size="small", color=PURPLE, loc="right")
-        data = ax.dataLim
-        ax.update_datalim([(data.x0, data.y0 - 0.3 * data.height)])  # room for the shares of rows
+        low = ax.dataLim.y0 - 0.3 * ax.dataLim.height  # room for the shares of rows
+        ax.update_datalim([(ax.dataLim.x0, low)])
         ax.autoscale_view()
         ax.set_xlabel(self.name + " (hours)" * (curve.kind == "duration"))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
@@ -232,12 +221,10 @@ def _draw_points(ax: Axes, curve: ConditionalScore) -> None:
     (x, q, error, p), levels = _points(curve)
     width = np.gradient(x) if len(x) > 1 else np.ones(1)
     red: Any = {"color": RED, "linewidth": 1, "label": "expected score ± 2 standard errors"}
-    grey: Any = {"color": GREY, "alpha": 0.6, "linewidth": 0, "label": "share of rows"}
-    grey["transform"] = ax.get_xaxis_transform()
+    grey: Any = {"transform": ax.get_xaxis_transform(), "label": "share of rows", "fc": (GREY, 0.6)}
     if levels or len(x) < _POINTS / 2:
         ax.errorbar(x, q, 2 * error, fmt="o" if levels else "o-", markersize=3.5, **red)
-        # bars of close values overlap, but each is visible
-        wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x))
+        wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x))  # close bars are visible, too
         ax.bar(x, 0.15 * p / p.max(), wide, **grey)
     else:
         ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
