@@ -44,28 +44,26 @@ def _wrapped(name: object, letters: int = 40) -> str:
 def _labels(names: Any, letters: int) -> tuple[list[str], float, float]:
     """Return wrapped names, and about how wide and high in inches they are below each other."""
     labels = [_wrapped(name, letters) for name in names]
-    width = 0.56 * plt.rcParams["font.size"] / 72 * min(letters, max(map(len, labels)))
+    width = 0.56 * plt.rcParams["font.size"] / 72 * max(map(len, "\n".join(labels).split("\n")))
     lines = max(label.count("\n") + 1 for label in labels)
     return labels, width, 0.25 * len(labels) * max(0.75 * lines, 1)
 
 
-def _panels(
-    number: int, columns: int, width: float, height: float, margin: float = 0
-) -> list[Axes]:
-    """Return the axes of panels of this size, at most `columns` in a row, in a new figure."""
+def _panels(number: int, columns: int, width: float, height: float, margin: float = 0) -> Figure:
+    """Return a figure with panels of this size, at most `columns` in a row."""
     columns = min(check_integer("columns", columns, 1), number)
-    grid = np.pad(np.arange(number), (0, -number % columns), constant_values=-1)
-    grid: Any = grid.reshape(-1, columns)
-    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * len(grid)  # 4.4 for the legend
+    grid: Any = np.pad(range(number), (0, -number % columns), constant_values=-1)
+    rows = [*grid.reshape(-1, columns)]
+    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * len(rows)  # 4.4 for the legend
     figure = plt.figure(figsize=size, layout="constrained")
-    return list(figure.subplot_mosaic(grid, sharey=True, empty_sentinel=-1).values())
+    figure.subplot_mosaic(rows, sharey=True, empty_sentinel=-1)
+    return figure
 
 
 def _legend(figure: Any, loc: str, ncols: int) -> None:
     """Explain what is drawn in a figure, each mark once."""
-    marks = {}
-    for ax in figure.axes:
-        marks |= {text: mark for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    found = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in figure.axes)
+    marks = {text: mark for each in found for mark, text in each}
     figure.legend(marks.values(), marks, loc=loc, ncols=ncols, fontsize="small", frameon=False)
 
 
@@ -111,7 +109,7 @@ class FirmDisplay:
         """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
         own, table = ax is None, self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
         labels, width, height = _labels(table.index, 40)
-        ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width)[0]
+        ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width).axes[0]
         _draw_bars(ax, table, labels, self.result.confidence_level)
         ax.set_xlabel(_label_importances(self.result, len(table)))
         if ranks:  # as brackets from the best to the worst
@@ -138,12 +136,14 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -
     y = np.arange(len(table))[::-1]
     for sign, color, text in zip((1, -1, 0), (BLUE, ORANGE, GREY), _WAYS, strict=True):
         if (some := (way == sign) & (Q > 0)).any():
-            ax.barh(y[some], Q[some], color=color, height=0.7)[0].set_label(text)
+            ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
     if (some := high > low).any():
-        edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
-        style: Any = {"color": plt.rcParams["text.color"], "linewidth": 1.2, "path_effects": [edge]}
+        style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
         style["label"] = f"{100 * level:g} % confidence interval"
-        ax.hlines(y[some], low[some], high[some], **style)
+        ends = (Q - low)[some], (high - Q)[some]
+        [lines] = ax.errorbar(Q[some], y[some], xerr=ends, **style).lines[2]
+        edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
+        lines.set_path_effects([edge])
     ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
 
@@ -158,12 +158,11 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     """
     names = results.importances.index[: check_integer("n", n, 1)]
     labels, width, height = _labels(names, 26)
-    axes = _panels(len(results), columns, 2.0, 0.8 + height, width)
-    for ax, (title, result) in zip(axes, results.items(), strict=True):
+    figure = _panels(len(results), columns, 2.0, 0.8 + height, width)
+    for ax, (title, result) in zip(figure.axes, results.items(), strict=True):
         _draw_bars(ax, result.to_frame().loc[names], labels, result.confidence_level)
         ax.set_title(_wrapped(title, 22), fontsize="medium")
-    plt.setp(axes, xlim=(0, max(ax.get_xlim()[1] for ax in axes)))
-    figure = plt.gcf()
+    plt.setp(figure.axes, xlim=(0, max(ax.get_xlim()[1] for ax in figure.axes)))
     figure.supxlabel(_label_importances(replace(result, target=None), len(names)), size="medium")
     _legend(figure, "outside upper left", 2)
     return figure
@@ -192,9 +191,9 @@ class ConditionalScoreDisplay:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`; pool many bins, and the rarest levels of a category."""
         own, curve, missing = ax is None, self.curve, pd.isna(self.curve.t)
-        ax = ax or _panels(1, 1, 3.9, 2.8)[0]
+        ax = ax or _panels(1, 1, 3.9, 2.8).axes[0]
         mean, error = float(curve.p @ curve.q), curve.standard_error**2
-        Q = np.sqrt(max(curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error, 0))
+        Q: Any = np.sqrt(max(curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error, 0))
         ax.axhspan(mean - Q, mean + Q, fc=(ORANGE, 0.25), label="mean ± importance $Q_f$")
         ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
         if not missing.all():
@@ -203,10 +202,9 @@ class ConditionalScoreDisplay:
             style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "label": "missing values"}
             style |= {"transform": ax.get_yaxis_transform(), "clip_on": False}
             ax.errorbar(1.03, curve.q[-1], 2 * curve.standard_error[-1], **style)
-            share = f"missing: {100 * curve.p[-1]:.2g} %"
-            ax.set_title(share, size="small", color=PURPLE, loc="right")
-        low = ax.dataLim.y0 - 0.3 * ax.dataLim.height  # room for the shares of rows
-        ax.update_datalim([(ax.dataLim.x0, low)])
+            title = f"missing: {100 * curve.p[-1]:.2g} %"
+            ax.set_title(title, size="small", color=PURPLE, loc="right")
+        ax.update_datalim([(ax.dataLim.x0, ax.dataLim.y0 - 0.3 * ax.dataLim.height)])  # for shares
         ax.autoscale_view()
         ax.set_xlabel(self.name + " (hours)" * (curve.kind == "duration"))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
@@ -243,8 +241,7 @@ def _draw_points(ax: Axes, curve: ConditionalScore) -> None:
 def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
     """Return x, q, error and share p of the points to draw, and the names of levels."""
     frame: Any = curve.to_frame()[~pd.isna(curve.t)].infer_objects()
-    group = np.arange(len(frame))
-    named = len(frame) if curve.kind in ("ordered", "nominal") else 0
+    group, named = np.arange(len(frame)), len(frame) * (curve.kind in ("ordered", "nominal"))
     if curve.kind == "nominal":
         named = named if named <= _LEVELS else _LEVELS - 1
         rare = frame["p"].rank(method="first", ascending=False) > named
@@ -283,13 +280,12 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 3, features: 
     names = list(features) or names[: check_integer("n", n, 1)]
     if not names:
         raise ValueError("result has no curve to draw; groups of columns have none")
-    axes = _panels(len(names), columns, 2.1, 2.0)
-    for ax, name in zip(axes, names, strict=True):
+    figure = _panels(len(names), columns, 2.1, 2.0)
+    for ax, name in zip(figure.axes, names, strict=True):
         ConditionalScoreDisplay.from_result(result, name).plot(ax).ax_.set_ylabel("")
-    seen = np.concatenate([line.get_ydata() for ax in axes for line in ax.lines])
+    seen: Any = np.concatenate([line.get_ydata() for ax in figure.axes for line in ax.lines])
     room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
-    axes[0].set_ylim(seen.min() - 3 * room, seen.max() + room)
-    figure = plt.gcf()
+    figure.axes[0].set_ylim(seen.min() - 3 * room, seen.max() + room)
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
     curve_legend(figure)
     return figure
@@ -311,14 +307,13 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
         raise ValueError("result must come from Pairs('interaction'), with names such as 'a × b'")
     labels, width, height = _labels(dict.fromkeys(np.ravel(pairs)), 32)
     side = max(height, 3) + width
-    ax = ax or _panels(1, 1, side, side)[0]
-    table, p = squareform(result.importances), squareform(result.pvalues_adjusted())
-    j, k = np.nonzero(np.triu(p < 0.05, 1))
+    ax = ax or _panels(1, 1, side, side).axes[0]
+    table = pd.DataFrame(squareform(result.importances), labels, labels).iloc[:-1, 1:]
+    j, k = np.nonzero(np.triu(squareform(result.pvalues_adjusted()) < 0.05, 1))
     ring = "\n(ring: p < 0.05 after Holm's correction)" * bool(len(j))
     bar = {"label": f"interaction ({_score_name(result)}){ring}", "location": "bottom"}
     style: Any = {"cmap": sns.light_palette(RED, as_cmap=True), "vmin": 0, "square": True}
-    style |= {"xticklabels": labels[1:], "yticklabels": labels[:-1], "cbar_kws": bar}
-    sns.heatmap(table[:-1, 1:], mask=np.tri(len(table) - 1, k=-1, dtype=bool), ax=ax, **style)
+    sns.heatmap(table, mask=np.tri(len(table), k=-1, dtype=bool), cbar_kws=bar, ax=ax, **style)
     ax.tick_params("x", labeltop=True, bottom=False, labelbottom=False, rotation=90)
     ax.tick_params("y", left=False, labelleft=False, labelright=True, rotation=0)
     ax.scatter(k - 0.5, j + 0.5, s=30, facecolor="none", edgecolor="black")
