@@ -1,4 +1,7 @@
-"""Pictures: importances as bars, q_f as a curve, interactions as a heat map."""
+"""Pictures: importances as bars, q_f as a curve, interactions as a heat map.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+"""
 
 from dataclasses import dataclass, replace
 from os.path import commonprefix
@@ -27,7 +30,6 @@ __all__ = [
     "FirmDisplay", "curve_legend", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
-# The colours of Okabe and Ito, which colour-blind readers can tell apart.
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
 _WAYS = "score rises with the feature", "score falls with it", "no direction, such as a category"
@@ -196,14 +198,12 @@ class ConditionalScoreDisplay:
         Q: Any = np.sqrt(max(curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error, 0))
         ax.axhspan(mean - Q, mean + Q, fc=(ORANGE, 0.25), label="mean ± importance $Q_f$")
         ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
-        if not missing.all():
-            _draw_points(ax, curve)
+        _draw_points(ax, curve)
         if missing.any():  # right of the axes, with its share above
             style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "label": "missing values"}
             style |= {"transform": ax.get_yaxis_transform(), "clip_on": False}
             ax.errorbar(1.03, curve.q[-1], 2 * curve.standard_error[-1], **style)
-            title = f"missing: {100 * curve.p[-1]:.2g} %"
-            ax.set_title(title, size="small", color=PURPLE, loc="right")
+            ax.set_title(f"missing: {100 * curve.p[-1]:.2g} %", size="small", c=PURPLE, loc="right")
         ax.update_datalim([(ax.dataLim.x0, ax.dataLim.y0 - 0.3 * ax.dataLim.height)])  # for shares
         ax.autoscale_view()
         ax.set_xlabel(self.name + " (hours)" * (curve.kind == "duration"))
@@ -217,13 +217,13 @@ class ConditionalScoreDisplay:
 def _draw_points(ax: Axes, curve: ConditionalScore) -> None:
     """Draw q_f of levels as points, of numbers as a line, above the share of rows."""
     (x, q, error, p), levels = _points(curve)
-    width = np.gradient(x) if len(x) > 1 else np.ones(1)
+    width = np.gradient(x) if len(x) > 1 else np.ones(len(x))
     red: Any = {"color": RED, "linewidth": 1, "label": "expected score ± 2 standard errors"}
     grey: Any = {"transform": ax.get_xaxis_transform(), "label": "share of rows", "fc": (GREY, 0.6)}
     if levels or len(x) < _POINTS / 2:
         ax.errorbar(x, q, 2 * error, fmt="o" if levels else "o-", markersize=3.5, **red)
-        wide = max(0.6 * width.min(initial=1), 0.015 * np.ptp(x))  # close bars are visible, too
-        ax.bar(x, 0.15 * p / p.max(), wide, **grey)
+        least = 0.015 * np.ptp(x) if len(x) else 0  # a bar that is visible
+        ax.bar(x, 0.15 * p / p.max(initial=0), max(0.6 * width.min(initial=1), least), **grey)
     else:
         ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
         ax.fill_between(x, 0.15 * (p / width) / (p / width).max(), step="mid", **grey)
