@@ -65,13 +65,11 @@ class FirmResult:
     variance, standardized : ndarrays of shape (m,)
         The estimate of Q_f^2, which noise can make negative; and Q_f / sd(s), whose square is the
         correlation ratio and, for independent inputs, the first-order Sobol index.
-    heavy_tails : ndarray of bool, shape (m,)
-        True where a few rows dominate the error, so that it and the interval are unreliable.
-    feature_names, kinds : tuples of str
-        Kinds: those of `ConditionalScore`, "group" or "pair".
-    missing, curves : ndarray of shape (m,), dict of str to ConditionalScore
-        Share of missing values, and q_f. Groups and pairs have neither.
-    n, rows, response, target, given, confidence_level, unexplained
+    heavy_tails, missing : ndarrays of shape (m,)
+        Where a few rows dominate the error, so that it is unreliable; the share of missing values.
+    kinds, curves : tuple of str, dict of str to ConditionalScore
+        Kinds: those of `ConditionalScore`, "group" or "pair"; and q_f, for the former only.
+    feature_names, n, rows, response, target, given, confidence_level, unexplained
         Rows with a positive weight, what `firm` was asked for, and what Pairs("interaction") leave.
     """
 
@@ -193,9 +191,8 @@ class FirmResult:
         x1          2     2      3
         x0          3     2      3
         """
-        pairs, m = self.compare(confidence_level=confidence_level), len(self)
-        clear = jackknife.holm(pairs["pvalue"].to_numpy()) <= 1 - confidence_level
-        clear &= pairs["difference"].to_numpy() > 0
+        gap, *_, p = self.compare(confidence_level=confidence_level).to_numpy().T
+        clear, m = (jackknife.holm(p) <= 1 - confidence_level) & (gap > 0), len(self)
         better, worse = (np.bincount(end[clear], minlength=m) for end in np.triu_indices(m, 1))
         columns = {"rank": np.arange(1, m + 1), "best": 1 + worse, "worst": m - better}
         return pd.DataFrame(columns, self._index[self._order])
@@ -215,8 +212,7 @@ class FirmResult:
         head += f", given {', '.join(self.given)}" * bool(self.given)
         notes = [f"… and {len(self) - n} more: see to_frame()"] * (len(self) > n)
         heavy = ", ".join(self._index[self.heavy_tails][:5])
-        notes += [f"heavy tails, so errors are uncertain: {heavy}"] * bool(heavy)
-        notes += self.notes
+        notes += [f"heavy tails, so errors are uncertain: {heavy}"] * bool(heavy) + [*self.notes]
         if self.unexplained is not None:
             notes.append(str(self.unexplained))
         elif self.rows == "sample" and not self.given and len(self) > 1:
@@ -240,9 +236,8 @@ def compare(
 ) -> pd.DataFrame:
     """Return the differences, `result` minus `other`, between importances of shared features.
 
-    The results are for two models on the same rows, or for two independent samples. Rows are
-    `paired` if they, their order, weights and groups are the same; "auto" finds out from the bins
-    of the shared features. `confidence_level` is that of the intervals.
+    The results are for two models on the same rows, which are then `paired`, or for two samples;
+    "auto" finds out from the bins. `confidence_level` is that of the intervals.
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
