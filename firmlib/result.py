@@ -236,8 +236,9 @@ def compare(
 ) -> pd.DataFrame:
     """Return the differences, `result` minus `other`, between importances of shared features.
 
-    The results are for two models on the same rows, which are then `paired`, or for two samples;
-    "auto" finds out from the bins. `confidence_level` is that of the intervals.
+    The results are for two models on the same rows, or for two independent samples. Rows are
+    `paired` if they, their order, weights and groups are the same; "auto" finds out from the bins.
+    `confidence_level` is that of the intervals.
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
