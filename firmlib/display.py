@@ -1,24 +1,28 @@
-"""Pictures: importances as bars, q_f as a curve, interactions as a heat map."""
+"""Pictures: importances as bars, q_f as a curve, interactions as a heat map.
 
-from collections.abc import Sequence
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+"""
+
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import squareform
 
-from firmlib._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, draw_points
 from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
-# isort: split
-# After firmlib._drawing, which says how to get matplotlib.
-import matplotlib.pyplot as plt
+try:
+    import matplotlib.pyplot as plt
+except ImportError as error:
+    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
+from matplotlib import dates, patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 __all__ = [
@@ -26,14 +30,12 @@ __all__ = [
     "FirmDisplay", "curve_legend", "plot_by_class", "plot_curves", "plot_interactions",
 ]  # fmt: skip
 
-_DIRECTIONS = {
-    1: ("score rises with the feature", BLUE),
-    -1: ("score falls with it", ORANGE),
-    0: ("no direction, such as a category", GREY),
-}
+BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
+_WAYS = "score rises with the feature", "score falls with it", "no direction, such as a category"
 _SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
 _SCORES["predict"] = "prediction"
-_PLAIN: Any = {"fontsize": "small", "frameon": False}  # a legend
+_POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are pooled
 
 
 def _wrapped(name: object, letters: int = 40) -> str:
@@ -41,35 +43,30 @@ def _wrapped(name: object, letters: int = 40) -> str:
     return fill(str(name), letters, max_lines=4, placeholder=" …").replace("$", r"\$")
 
 
-def _size(labels: Sequence[str]) -> tuple[float, float]:
-    """Return the approximate width and height in inches of labels below each other."""
-    letters = max(map(len, "\n".join(labels).split("\n")))
+def _labels(names: Any, letters: int) -> tuple[list[str], float, float]:
+    """Return wrapped names, and about how wide and high in inches they are below each other."""
+    labels = [_wrapped(name, letters) for name in names]
+    width = 0.56 * plt.rcParams["font.size"] / 72 * max(map(len, "\n".join(labels).split("\n")))
     lines = max(label.count("\n") + 1 for label in labels)
-    width = 0.56 * plt.rcParams["font.size"] / 72 * letters
-    return width, 0.25 * len(labels) * max(0.75 * lines, 1)
+    return labels, width, 0.25 * len(labels) * max(0.75 * lines, 1)
 
 
-def _panels(
-    number: int, columns: int, width: float, height: float, margin: float = 0
-) -> Sequence[Axes]:
-    """Return the axes of panels of this size, at most `columns` in a row, in a new figure."""
+def _panels(number: int, columns: int, width: float, height: float, margin: float = 0) -> Figure:
+    """Return a figure with panels of this size, at most `columns` in a row."""
     columns = min(check_integer("columns", columns, 1), number)
-    rows = -(-number // columns)
-    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * rows  # 4.4 for the legend
-    style: Any = {"sharey": True, "squeeze": False, "layout": "constrained", "figsize": size}
-    axes: Any = plt.subplots(rows, columns, **style)[1].flat
-    for ax in axes[number:]:
-        ax.remove()
-    return axes[:number]
+    grid: Any = np.pad(range(number), (0, -number % columns), constant_values=-1)
+    rows = [*grid.reshape(-1, columns)]
+    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * len(rows)  # 4.4 for the legend
+    figure = plt.figure(figsize=size, layout="constrained")
+    figure.subplot_mosaic(rows, sharey=True, empty_sentinel=-1)
+    return figure
 
 
 def _legend(figure: Any, loc: str, ncols: int) -> None:
     """Explain what is drawn in a figure, each mark once."""
-    marks: dict[str, Any] = {}
-    for ax in figure.axes:
-        handles, texts = ax.get_legend_handles_labels()
-        marks |= dict(zip(texts, handles, strict=True))
-    figure.legend([*marks.values()], [*marks], loc=loc, ncols=ncols, **_PLAIN)
+    found = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in figure.axes)
+    marks = {text: mark for each in found for mark, text in each}
+    figure.legend(marks.values(), marks, loc=loc, ncols=ncols, fontsize="small", frameon=False)
 
 
 def _score_name(result: FirmResult) -> str:
@@ -81,12 +78,10 @@ def _score_name(result: FirmResult) -> str:
 
 def _label_importances(result: FirmResult, drawn: int) -> str:
     """Return the label of the axis, with the number of features that are not drawn."""
-    score = _score_name(result)
+    score, hidden = _score_name(result), len(result) - drawn
     lines = ["importance $Q_f$" + f" ({score})" * (score != "score")]
-    if result.given:
-        lines.append(_wrapped(f"given {', '.join(result.given)}"))
-    if hidden := len(result) - drawn:
-        lines.append(f"({hidden} less important feature{'s' * (hidden > 1)} not shown)")
+    lines += [_wrapped(f"given {', '.join(result.given)}")] * bool(result.given)
+    lines += [f"({hidden} less important feature{'s' * (hidden > 1)} not shown)"] * (hidden > 0)
     return "\n".join(lines)
 
 
@@ -114,21 +109,17 @@ class FirmDisplay:
 
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
         """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
-        result, own = self.result, ax is None
-        names = list(result.to_frame().index[: check_integer("n", n, 1)])
-        labels = [_wrapped(name) for name in names]
-        width, height = _size(labels)
-        ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width)[0]
-        _draw_bars(ax, result, names, labels)
-        ax.set_xlabel(_label_importances(result, len(names)))
-        if ranks:
-            # Brackets from the best to the worst rank beside the bars.
-            ranked = result.ranks(result.confidence_level).loc[names, ["rank", "best", "worst"]]
-            rank, best, worst = ranked.to_numpy().T
+        own, table = ax is None, self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
+        labels, width, height = _labels(table.index, 40)
+        ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width).axes[0]
+        _draw_bars(ax, table, labels, self.result.confidence_level)
+        ax.set_xlabel(_label_importances(self.result, len(table)))
+        if ranks:  # as brackets from the best to the worst
             beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
+            ends = table["rank"] - table["best"], table["worst"] - table["rank"]
             style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
             style["label"] = "rank, and the ranks the data allow"
-            beside.errorbar(rank, ax.get_yticks(), xerr=[rank - best, worst - rank], **style)
+            beside.errorbar(table["rank"], ax.get_yticks(), xerr=ends, **style)
             beside.tick_params(axis="y", labelleft=False, length=0)
             beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
             beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
@@ -136,29 +127,26 @@ class FirmDisplay:
         if own:
             _legend(ax.figure, "outside upper left", 2)
         else:
-            ax.legend(loc="lower right", bbox_to_anchor=(1, 1), **_PLAIN)
+            ax.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _draw_bars(ax: Axes, result: FirmResult, names: list[str], labels: list[str]) -> None:
-    """Draw the importances of features from top to bottom."""
-    table = result.to_frame().loc[names, ["importance", "ci_low", "ci_high", "direction"]]
-    Q, low, high, direction = table.to_numpy().T
-    y = np.arange(len(names))[::-1]
-    for way, (text, color) in _DIRECTIONS.items():
-        if (some := (np.nan_to_num(direction) == way) & (Q > 0)).any():
+def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -> None:
+    """Draw the importances in a table from top to bottom, with intervals that any bar shows."""
+    Q, low, high, way = np.nan_to_num(table[["importance", "ci_low", "ci_high", "direction"]]).T
+    y = np.arange(len(table))[::-1]
+    for sign, color, text in zip((1, -1, 0), (BLUE, ORANGE, GREY), _WAYS, strict=True):
+        if (some := (way == sign) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
     if (some := high > low).any():
-        text = f"{100 * result.confidence_level:g} % confidence interval"
         style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
-        ends = [(Q - low)[some], (high - Q)[some]]
-        bars = ax.errorbar(Q[some], y[some], xerr=ends, label=text, **style)
-        # An edge in the colour of the background makes lines visible on bars and beside them.
-        edge = withStroke(linewidth=2.6, foreground=ax.get_facecolor())
-        bars.lines[2][0].set_path_effects([edge])
-    ax.set_yticks(y, labels)
-    ax.set(ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
+        style["label"] = f"{100 * level:g} % confidence interval"
+        ends = (Q - low)[some], (high - Q)[some]
+        [lines] = ax.errorbar(Q[some], y[some], xerr=ends, **style).lines[2]
+        edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
+        lines.set_path_effects([edge])
+    ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
 
 
@@ -170,15 +158,13 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
     >>> [ax.get_title() for ax in firmlib.plot_by_class(results).axes]
     ['a', 'b', 'c']
     """
-    names = list(results.importances.index[: check_integer("n", n, 1)])
-    labels = [_wrapped(name, 26) for name in names]
-    width, height = _size(labels)
-    axes = _panels(len(results), columns, 2.0, 0.8 + height, width)
-    for ax, (title, result) in zip(axes, results.items(), strict=True):
-        _draw_bars(ax, result, names, labels)
+    names = results.importances.index[: check_integer("n", n, 1)]
+    labels, width, height = _labels(names, 26)
+    figure = _panels(len(results), columns, 2.0, 0.8 + height, width)
+    for ax, (title, result) in zip(figure.axes, results.items(), strict=True):
+        _draw_bars(ax, result.to_frame().loc[names], labels, result.confidence_level)
         ax.set_title(_wrapped(title, 22), fontsize="medium")
-    plt.setp(axes, xlim=(0, max(ax.get_xlim()[1] for ax in axes)))
-    figure = plt.gcf()
+    plt.setp(figure.axes, xlim=(0, max(ax.get_xlim()[1] for ax in figure.axes)))
     figure.supxlabel(_label_importances(replace(result, target=None), len(names)), size="medium")
     _legend(figure, "outside upper left", 2)
     return figure
@@ -206,30 +192,75 @@ class ConditionalScoreDisplay:
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`; pool many bins, and the rarest levels of a category."""
-        own, curve = ax is None, self.curve
-        ax = ax or _panels(1, 1, 3.9, 2.8)[0]
+        own, curve, missing = ax is None, self.curve, pd.isna(self.curve.t)
+        ax = ax or _panels(1, 1, 3.9, 2.8).axes[0]
         mean, error = float(curve.p @ curve.q), curve.standard_error**2
-        variance = curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error
-        Q, missing = float(np.sqrt(max(variance, 0))), pd.isna(curve.t)
-        band: Any = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
-        ax.axhspan(mean - Q, mean + Q, **band, label="mean ± importance $Q_f$")
+        Q: Any = np.sqrt(max(curve.p @ ((curve.q - mean) ** 2 - error) + curve.p**2 @ error, 0))
+        ax.axhspan(mean - Q, mean + Q, fc=(ORANGE, 0.25), label="mean ± importance $Q_f$")
         ax.axhline(mean, color=ORANGE, linewidth=1, label="mean score")
-        q = draw_points(ax, curve)
+        _draw_points(ax, curve)
         if missing.any():  # right of the axes, with its share above
             style: Any = {"color": PURPLE, "fmt": "D", "markersize": 4, "label": "missing values"}
             style |= {"transform": ax.get_yaxis_transform(), "clip_on": False}
-            ax.errorbar(1.03, curve.q[missing], 2 * curve.standard_error[missing], **style)
-            share = f"missing: {100 * curve.p[missing][0]:.2g} %"
-            ax.set_title(share, fontsize="small", color=PURPLE, loc="right")
-        data = ax.dataLim
-        ax.update_datalim([(data.x0, data.y0 - 0.3 * data.height)])  # room for the shares of rows
+            ax.errorbar(1.03, curve.q[-1], 2 * curve.standard_error[-1], **style)
+            ax.set_title(f"missing: {100 * curve.p[-1]:.2g} %", size="small", c=PURPLE, loc="right")
+        ax.update_datalim([(ax.dataLim.x0, ax.dataLim.y0 - 0.3 * ax.dataLim.height)])  # for shares
         ax.autoscale_view()
-        ax.set_xlabel(self.name + (" (hours)" if curve.kind == "duration" else ""))
+        ax.set_xlabel(self.name + " (hours)" * (curve.kind == "duration"))
         ax.set_ylabel(f"expected {self.score} $q_f(t)$")
         if own:
             curve_legend(ax.figure)
-        self.ax_, self.figure_, self.q_ = ax, ax.figure, np.append(q, curve.q[missing])
+        self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _draw_points(ax: Axes, curve: ConditionalScore) -> None:
+    """Draw q_f of levels as points, of numbers as a line, above the share of rows."""
+    (x, q, error, p), levels = _points(curve)
+    width = np.gradient(x) if len(x) > 1 else np.ones(len(x))
+    red: Any = {"color": RED, "linewidth": 1, "label": "expected score ± 2 standard errors"}
+    grey: Any = {"transform": ax.get_xaxis_transform(), "label": "share of rows", "fc": (GREY, 0.6)}
+    if levels or len(x) < _POINTS / 2:
+        ax.errorbar(x, q, 2 * error, fmt="o" if levels else "o-", markersize=3.5, **red)
+        least = 0.015 * np.ptp(x) if len(x) else 0  # a bar that is visible
+        ax.bar(x, 0.15 * p / p.max(initial=0), max(0.6 * width.min(initial=1), least), **grey)
+    else:
+        ax.fill_between(x, q - 2 * error, q + 2 * error, color=RED, alpha=0.25, linewidth=0)
+        ax.fill_between(x, 0.15 * (p / width) / (p / width).max(), step="mid", **grey)
+        ax.plot(x, q, **red)
+    if levels:
+        step = -(-len(levels) // _LEVELS)
+        ax.set_xticks(x[::step], levels[::step])
+        if len("  ".join(levels)) > 20:
+            ax.tick_params("x", rotation=90, labelsize="small")
+    if curve.kind == "date":
+        ticks = dates.AutoDateLocator(minticks=2, maxticks=5)
+        ax.xaxis.set(major_locator=ticks, major_formatter=dates.ConciseDateFormatter(ticks))
+
+
+def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
+    """Return x, q, error and share p of the points to draw, and the names of levels."""
+    frame: Any = curve.to_frame()[~pd.isna(curve.t)].infer_objects()
+    group, named = np.arange(len(frame)), len(frame) * (curve.kind in ("ordered", "nominal"))
+    if curve.kind == "nominal":
+        named = named if named <= _LEVELS else _LEVELS - 1
+        rare = frame["p"].rank(method="first", ascending=False) > named
+        key = "t" if pd.api.types.is_numeric_dtype(frame["t"]) else "q"
+        frame, group = frame.iloc[np.lexsort([frame[key], rare])], np.minimum(group, named)
+    elif len(frame) > _POINTS and not named:  # pooled bins are finer in the tails
+        place = np.arcsin(np.sqrt(frame["p"].cumsum() - frame["p"] / 2)) * 2 / np.pi
+        group = pd.factorize((_POINTS * place).astype(int))[0]
+    t, q, error, p = (frame[name].to_numpy() for name in ("t", "q", "standard_error", "p"))
+    numbers = {"date": dates.date2num, "duration": lambda t: t / np.timedelta64(1, "h")}
+    x = group if named else numbers.get(curve.kind, np.asarray)(t)
+    share = np.bincount(group, p)
+    x, q = (np.bincount(group, p * each) / share for each in (x, q))
+    error = np.sqrt(np.bincount(group, (p * error) ** 2)) / share
+    levels = [str(level) for level in t[:named]]  # long ones lose what all begin with
+    start = len(commonprefix(levels)) if named > 1 else 0  # noqa: RUF071 (no paths)
+    short = [s if len(s) <= 16 else f"{'…' * (start > 0)}{s[start:]}"[:16] for s in levels]
+    short += [f"{len(t) - named} rarer"] * (0 < named < len(t))
+    return [x, q, error, share], [s.replace("$", r"\$") for s in short]
 
 
 def curve_legend(figure: Any) -> None:
@@ -237,9 +268,7 @@ def curve_legend(figure: Any) -> None:
     _legend(figure, "outside lower center", 2 + (figure.get_figwidth() > 6))
 
 
-def plot_curves(
-    result: FirmResult, *, n: int = 12, columns: int = 3, features: Sequence[str] | None = None
-) -> Figure:
+def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 3, features: Any = ()) -> Figure:
     """Draw q_f of the `n` most important or of other `features`, `columns` in a row, on one scale.
 
     >>> import firmlib
@@ -248,16 +277,15 @@ def plot_curves(
     2
     """
     names = [name for name in result.to_frame().index if name in result.curves]
-    names = names[: check_integer("n", n, 1)] if features is None else list(features)
+    names = list(features) or names[: check_integer("n", n, 1)]
     if not names:
         raise ValueError("result has no curve to draw; groups of columns have none")
-    axes, seen = _panels(len(names), columns, 2.1, 2.0), []
-    for ax, name in zip(axes, names, strict=True):
-        seen += [*ConditionalScoreDisplay.from_result(result, name).plot(ax).q_]
-        ax.set_ylabel("")
+    figure = _panels(len(names), columns, 2.1, 2.0)
+    for ax, name in zip(figure.axes, names, strict=True):
+        ConditionalScoreDisplay.from_result(result, name).plot(ax).ax_.set_ylabel("")
+    seen: Any = np.concatenate([line.get_ydata() for ax in figure.axes for line in ax.lines])
     room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
-    axes[0].set_ylim(min(seen) - 3 * room, max(seen) + room)
-    figure = plt.gcf()
+    figure.axes[0].set_ylim(seen.min() - 3 * room, seen.max() + room)
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
     curve_legend(figure)
     return figure
@@ -277,20 +305,16 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     pairs = [name.split(" × ") for name in result.feature_names]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("result must come from Pairs('interaction'), with names such as 'a × b'")
-    labels = [_wrapped(name, 32) for name in dict.fromkeys(np.ravel(pairs))]
-    width, height = _size(labels)
+    labels, width, height = _labels(dict.fromkeys(np.ravel(pairs)), 32)
     side = max(height, 3) + width
-    ax = ax or _panels(1, 1, side, side)[0]
-    table = np.full((len(labels), len(labels)), np.nan)
-    j, k = np.triu_indices(len(labels), 1)  # the order of the pairs
-    table[j, k] = result.importances
-    some = result.pvalues_adjusted() < 0.05
-    ring = "\n(ring: p < 0.05 after Holm's correction)" if some.any() else ""
+    ax = ax or _panels(1, 1, side, side).axes[0]
+    table = pd.DataFrame(squareform(result.importances), labels, labels).iloc[:-1, 1:]
+    j, k = np.nonzero(np.triu(squareform(result.pvalues_adjusted()) < 0.05, 1))
+    ring = "\n(ring: p < 0.05 after Holm's correction)" * bool(len(j))
     bar = {"label": f"interaction ({_score_name(result)}){ring}", "location": "bottom"}
     style: Any = {"cmap": sns.light_palette(RED, as_cmap=True), "vmin": 0, "square": True}
-    style |= {"xticklabels": labels[1:], "yticklabels": labels[:-1]}
-    sns.heatmap(table[:-1, 1:], cbar_kws=bar, ax=ax, **style)
+    sns.heatmap(table, mask=np.tri(len(table), k=-1, dtype=bool), cbar_kws=bar, ax=ax, **style)
     ax.tick_params("x", labeltop=True, bottom=False, labelbottom=False, rotation=90)
     ax.tick_params("y", left=False, labelleft=False, labelright=True, rotation=0)
-    ax.scatter(k[some] - 0.5, j[some] + 0.5, s=30, facecolor="none", edgecolor="black")
+    ax.scatter(k - 0.5, j + 0.5, s=30, facecolor="none", edgecolor="black")
     return ax

@@ -6,22 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import firmlib  # for pictures, which import this module
 from firmlib.estimation import jackknife
-from firmlib.estimation.jackknife import Estimate, holm
 from firmlib.estimation.variance import Source
 from firmlib.tables.checks import check_confidence_level, check_memory, check_option
 
-if TYPE_CHECKING:  # matplotlib is an extra
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 __all__ = ["ConditionalScore", "FirmResult", "compare"]
+
+_COLUMNS = """importances standard_error ci_low ci_high pvalues direction standardized variance
+heavy_tails kinds missing"""
+_SINGULAR = {"importances": "importance", "pvalues": "pvalue", "kinds": "kind"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ class ConditionalScore:
         """Return a table with one row per value."""
         return pd.DataFrame(vars(self), columns=["t", "q", "standard_error", "p", "n"])
 
-    def plot(self, ax: Axes | None = None) -> firmlib.ConditionalScoreDisplay:
+    def plot(self, ax: Any = None) -> firmlib.ConditionalScoreDisplay:
         """Draw the curve."""
         return firmlib.ConditionalScoreDisplay(self).plot(ax)
 
@@ -66,22 +65,20 @@ class FirmResult:
     variance, standardized : ndarrays of shape (m,)
         The estimate of Q_f^2, which noise can make negative; and Q_f / sd(s), whose square is the
         correlation ratio and, for independent inputs, the first-order Sobol index.
-    heavy_tails : ndarray of bool, shape (m,)
-        True where a few rows dominate the error, so that it and the interval are unreliable.
-    feature_names, kinds : tuples of str
-        Kinds: those of `ConditionalScore`, "group" or "pair".
-    missing, curves : ndarray of shape (m,), dict of str to ConditionalScore
-        Share of missing values, and q_f. Groups and pairs have neither.
-    n, rows, response, target, given, confidence_level, unexplained
+    heavy_tails, missing : ndarrays of shape (m,)
+        Where a few rows dominate the error, so that it is unreliable; the share of missing values.
+    kinds, curves : tuple of str, dict of str to ConditionalScore
+        Kinds: those of `ConditionalScore`, "group" or "pair"; and q_f, for the former only.
+    feature_names, n, rows, response, target, given, confidence_level, unexplained
         Rows with a positive weight, what `firm` was asked for, and what Pairs("interaction") leave.
     """
 
-    estimate: Estimate
+    estimate: jackknife.Estimate
     feature_names: tuple[str, ...]
     sources: tuple[Source, ...]
     n: int
     rows: str
-    total: Estimate  # Var(s)
+    total: jackknife.Estimate  # Var(s)
     response: str = "values"
     target: Any = None
     given: tuple[str, ...] = ()
@@ -95,15 +92,8 @@ class FirmResult:
     def __iter__(self) -> Iterator[str]:
         return iter(self.feature_names)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._index
-
     def __getitem__(self, name: str) -> pd.Series:
         return self._frame().loc[name]
-
-    @cached_property
-    def _index(self) -> pd.Index:
-        return pd.Index(self.feature_names, name="feature")
 
     importances = property(lambda self: self.estimate.Q)
     variance = property(lambda self: self.estimate.V)
@@ -113,8 +103,10 @@ class FirmResult:
     ci_low = property(lambda self: self.estimate.interval(self.confidence_level)[0])
     ci_high = property(lambda self: self.estimate.interval(self.confidence_level)[1])
     kinds = property(lambda self: tuple(source.kind for source in self.sources))
-    _order = property(lambda self: np.argsort(-self.importances, kind="stable"))
     missing = property(lambda self: np.array([source.missing for source in self.sources]))
+    signed = property(lambda self: np.where(self.variance > 0, self.estimate.Q * self.direction, 0))
+    _index = property(lambda self: pd.Index(self.feature_names, name="feature"))
+    _order = property(lambda self: np.argsort(-self.importances, kind="stable"))
 
     @property
     def heavy_tails(self) -> np.ndarray:
@@ -124,10 +116,6 @@ class FirmResult:
     def direction(self) -> np.ndarray:
         each = [source.direction() for source in self.sources]
         return np.where(self.importances > 0, each, np.nan)
-
-    @property
-    def signed(self) -> np.ndarray:
-        return np.where(self.importances > 0, self.importances * self.direction, 0.0)
 
     @cached_property
     def curves(self) -> dict[str, ConditionalScore]:
@@ -140,20 +128,8 @@ class FirmResult:
         return found
 
     def _frame(self) -> pd.DataFrame:
-        columns = {
-            "importance": self.importances,
-            "standard_error": self.standard_error,
-            "ci_low": self.ci_low,
-            "ci_high": self.ci_high,
-            "pvalue": self.pvalues,
-            "direction": self.direction,
-            "standardized": self.standardized,
-            "variance": self.variance,
-            "heavy_tails": self.heavy_tails,
-            "kind": np.array(self.kinds, dtype=object),
-            "missing": self.missing,
-        }
-        return pd.DataFrame(columns, self._index)
+        columns = {name: getattr(self, name) for name in _COLUMNS.split()}
+        return pd.DataFrame(columns, self._index).rename(columns=_SINGULAR)
 
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
         """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
@@ -177,24 +153,28 @@ class FirmResult:
         """Return p-values that control the family-wise ("holm") or false discovery rate ("bh")."""
         check_option("method", method, ("holm", "bh"))
         if method == "holm" or self.rows == "population":  # whose p-values are nan
-            return holm(self.pvalues)
+            return jackknife.holm(self.pvalues)
         from scipy.stats import false_discovery_control  # slow to import
 
         return false_discovery_control(self.pvalues)
 
-    def compare(
-        self, a: str | None = None, b: str | None = None, *, confidence_level: float = 0.95
-    ) -> pd.DataFrame:
-        """Return Q_a - Q_b with error, interval and test, by default for all pairs of features."""
-        if (a is None) != (b is None):
-            raise ValueError(f"a={a!r} and b={b!r} must both be features, or neither")
-        if a is None or b is None:
+    def compare(self, *features: str, confidence_level: float = 0.95) -> pd.DataFrame:
+        """Return Q_a - Q_b of two features, or of all pairs, with error, interval and test."""
+        if not features:
             check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
-            i, j = (self._order[k] for k in np.triu_indices(len(self), 1))
+            i, j = self._order[np.array(np.triu_indices(len(self), 1))]
+        elif len(features) == 2 and set(features) <= set(self):
+            i, j = self._index.get_indexer(features)[:, None]
         else:
-            i, j = (np.array([self._index.get_loc(name)]) for name in (a, b))
+            raise ValueError(f"features={features} must be two features; without any, all pairs")
         index = pd.MultiIndex.from_arrays([self._index[i], self._index[j]], names=["a", "b"])
-        return _differences(self, i, self, j, confidence_level).set_axis(index)
+        return self._minus(i, self, j, confidence_level).set_axis(index)
+
+    def _minus(self, i: Any, other: FirmResult, j: Any, level: float, paired: bool = True) -> Any:
+        check_confidence_level(level)
+        if "population" in (self.rows, other.rows):
+            raise ValueError("rows='population' has no standard errors; expected rows='sample'")
+        return pd.DataFrame(jackknife.compare(self.estimate, i, other.estimate, j, level, paired))
 
     def ranks(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the best and the worst rank of each feature that the data allow.
@@ -211,18 +191,17 @@ class FirmResult:
         x1          2     2      3
         x0          3     2      3
         """
-        pairs = self.compare(confidence_level=confidence_level).reset_index()
-        clear = holm(pairs["pvalue"].to_numpy()) <= 1 - confidence_level
-        order, told = self._index[self._order], pairs.loc[clear & (pairs["difference"] > 0)]
-        worse, better = (told[end].value_counts().reindex(order, fill_value=0) for end in "ba")
-        columns = {"best": 1 + worse, "worst": len(self) - better}
-        return pd.DataFrame({"rank": np.arange(1, len(self) + 1), **columns}, order)
+        gap, *_, p = self.compare(confidence_level=confidence_level).to_numpy().T
+        clear, m = (jackknife.holm(p) <= 1 - confidence_level) & (gap > 0), len(self)
+        better, worse = (np.bincount(end[clear], minlength=m) for end in np.triu_indices(m, 1))
+        columns = {"rank": np.arange(1, m + 1), "best": 1 + worse, "worst": m - better}
+        return pd.DataFrame(columns, self._index[self._order])
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> firmlib.FirmDisplay:
+    def plot(self, ax: Any = None, **options: Any) -> firmlib.FirmDisplay:
         """Draw the importances as bars, with the options of `FirmDisplay.plot`."""
         return firmlib.FirmDisplay(self).plot(ax, **options)
 
-    def plot_curves(self, **options: Any) -> Figure:
+    def plot_curves(self, **options: Any) -> Any:
         """Draw q_f of several features, with the options of `firmlib.plot_curves`."""
         return firmlib.plot_curves(self, **options)
 
@@ -232,10 +211,8 @@ class FirmResult:
         head += f"score: {self.response}" + f" of {self.target!r}" * (self.target is not None)
         head += f", given {', '.join(self.given)}" * bool(self.given)
         notes = [f"… and {len(self) - n} more: see to_frame()"] * (len(self) > n)
-        if self.heavy_tails.any():
-            heavy = self._index[self.heavy_tails][:5]
-            notes.append(f"heavy tails, so errors are uncertain: {', '.join(heavy)}")
-        notes += self.notes
+        heavy = ", ".join(self._index[self.heavy_tails][:5])
+        notes += [f"heavy tails, so errors are uncertain: {heavy}"] * bool(heavy) + [*self.notes]
         if self.unexplained is not None:
             notes.append(str(self.unexplained))
         elif self.rows == "sample" and not self.given and len(self) > 1:
@@ -254,27 +231,14 @@ class FirmResult:
         return f"<p>{escape(head)}</p>{html}{''.join(f'<p>{escape(note)}</p>' for note in notes)}"
 
 
-def _differences(
-    one: FirmResult, i: Any, other: FirmResult, j: Any, level: float, paired: bool = True
-) -> pd.DataFrame:
-    check_confidence_level(level)
-    if "population" in (one.rows, other.rows):
-        raise ValueError("rows='population' has no standard errors; expected rows='sample'")
-    return pd.DataFrame(jackknife.compare(one.estimate, i, other.estimate, j, level, paired))
-
-
 def compare(
-    result: FirmResult,
-    other: FirmResult,
-    *,
-    paired: bool | str = "auto",
-    confidence_level: float = 0.95,
+    result: FirmResult, other: FirmResult, *, paired: Any = "auto", confidence_level: float = 0.95
 ) -> pd.DataFrame:
     """Return the differences, `result` minus `other`, between importances of shared features.
 
     The results are for two models on the same rows, or for two independent samples. Rows are
-    `paired` if they, their order, weights and groups are the same; "auto" finds out from the bins
-    of the shared features. `confidence_level` is that of the intervals.
+    `paired` if they, their order, weights and groups are the same; "auto" finds out from the bins.
+    `confidence_level` is that of the intervals.
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
@@ -282,9 +246,8 @@ def compare(
     >>> firmlib.compare(one, two)["difference"]["x1"].round(1)
     np.float64(-0.1)
     """
-    if not isinstance(result, FirmResult) or not isinstance(other, FirmResult):
-        found = f"{type(result).__name__} and {type(other).__name__}"
-        raise ValueError(f"result and other must each be a FirmResult, got {found}")
+    if not all(isinstance(each, FirmResult) for each in (result, other)):
+        raise ValueError(f"result and other must be FirmResults, got {type(result)}, {type(other)}")
     if paired not in (True, False, "auto"):
         raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
     names = result._index.intersection(other._index, sort=False)
@@ -296,4 +259,4 @@ def compare(
         paired = result.n == other.n and np.allclose(*marks, rtol=1e-9, atol=0)
     elif paired and result.n != other.n:
         raise ValueError(f"paired=True needs the same rows, got {result.n} and {other.n}")
-    return _differences(result, i, other, j, confidence_level, bool(paired)).set_axis(names)
+    return result._minus(i, other, j, confidence_level, bool(paired)).set_axis(names)

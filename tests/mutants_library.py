@@ -158,7 +158,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "measure result": [
         ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
         ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),
-        ("result.py", "self.importances * self.direction,", "self.importances,"),
+        ("result.py", "self.estimate.Q * self.direction,", "self.estimate.Q,"),
         ("result.py", "np.sqrt(np.maximum(bins.e, 0))", "np.maximum(bins.e, 0)"),
         ("result.py", "divided(self.total.V[0],", "divided(self.total.V[0] ** 2,"),
     ],

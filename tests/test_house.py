@@ -17,7 +17,7 @@ MODULES = {
     for path in sorted((ROOT / "firmlib").rglob("*.py"))
 }
 ROOMS = "binary datasets display expansion features measure normal result scores streaming"
-ROOMS = set((ROOMS + " _drawing compendium estimation joint strings tables").split())
+ROOMS = set((ROOMS + " compendium estimation joint strings tables").split())
 FLOORS = [  # each may import those before it
     {"tables"},
     {"scores", "features"},
@@ -124,7 +124,7 @@ def test_every_module_says_what_is_public(name):
     names = getattr(module, "__all__", [])  # constants first, as ruff sorts them
     assert names == sorted(names, key=lambda name: (not name.isupper(), name)) or name == "firmlib"
     assert all(hasattr(module, each) for each in names)
-    inner = {"_drawing", "estimation", "joint", "tables", "compendium"}
+    inner = {"estimation", "joint", "tables", "compendium"}
     assert names or room(name) in inner or name.count(".") > 1
 
 

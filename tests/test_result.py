@@ -138,12 +138,13 @@ def test_confidence_level_is_checked(level):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: compare(r, S), "must each be a FirmResult, got FirmResult and nda"),
-        (lambda r: compare(firm_by_class(Y, X), r), "must each be a FirmResult, got FirmByClass"),
+        (lambda r: compare(r, S), "must be FirmResults, got .*ndarray"),
+        (lambda r: compare(firm_by_class(Y, X), r), "must be FirmResults, got .*FirmByClass"),
         (lambda r: compare(r, firm(S, X, feature_names=list("pqrs"))), "^other has the features"),
         (lambda r: compare(r, r, paired="yes"), "^paired='yes' must be True, False or 'auto'"),
         (lambda r: compare(r, firm(S[:99], X[:99]), paired=True), "paired=True needs the same"),
-        (lambda r: r.compare("a"), "^a='a' and b=None must both be features"),
+        (lambda r: r.compare("a"), r"^features=\('a',\) must be two features"),
+        (lambda r: r.compare("a", "z"), r"^features=\('a', 'z'\) must be two features"),
         (lambda r: firm(S, X, rows="population").ranks(), "rows='population' has no"),
         (lambda r: compare(r, firm(S, X, rows="population")), "rows='population' has no"),
         (lambda r: r.plot(n=0), "^n must be an integer"),
