@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pandas.util import hash_array  # type: ignore[attr-defined]
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
@@ -19,7 +20,7 @@ from firmlib.tables.table import Table, is_sparse
 _CELLS = 2**20  # sums that are held at a time
 _FEW = 2**14  # up to this many rows, all of them determine the bins
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
-_MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Found = tuple[Estimate, list[Source]]
 
@@ -69,17 +70,12 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     """
     if rows.n <= _FEW or how.n_bins or how.slope or rows.population:
         return slice(None)
-    key, m = np.full(rows.n, _MIX[0] >> np.uint64(3)), _SAMPLE * 2 ** scales(rows.n)[1]
+    key, m = np.zeros(rows.n, np.uint64), _SAMPLE * 2 ** scales(rows.n)[1]
     for feature in features:
         column = read(feature, table, rows, how)
         if column.kind != "nominal":
-            key ^= (column.values + 0.0).view(np.uint64)  # -0.0 is 0.0
-            key *= _MIX[0]
-            key ^= key >> np.uint64(29)
-            mixed = key * _MIX[1]
-            some = np.flatnonzero(
-                mixed ^ (mixed >> np.uint64(32)) < np.uint64(2.0**64 / rows.n * m)
-            )
+            key = hash_array(column.values + 0.0) + _ODD * key  # -0.0 is 0.0
+            some = np.flatnonzero(key < np.uint64(2.0**64 / rows.n * m))
             if abs(len(some) - m) < 0.1 * m and len(np.unique(key[some])) > 0.9 * m:
                 return some
     return slice(None)

@@ -47,25 +47,19 @@ class Line:
         return replace(self, sums=self.sums + np.array([w, f, ff, r, fr, ww]))
 
     def estimate(self, population: bool) -> Estimate:
-        """Return V, the error of the slope and its test; V is nan if f is constant or nominal."""
-        total = self.sums.sum(axis=1)
+        """Return V, its error and the test of the slope; V is nan if f is constant or nominal."""
+        total, w = self.sums.sum(axis=1)[:, None], self.sums[0]
         V, v, slope = _explained(total)
-        V, silent = np.array([V]), v <= 0 or self.nominal
+        V = np.where((v > 0) & (not self.nominal), V, np.nan)
         if population:
-            return Estimate.exact(V * (not silent))
-        without = _explained(total[:, None] - self.sums)[0][:, None]
-        w, f, ff, r, fr, _ = self.sums
-        F, R = total[1] / max(total[0], TINY), total[3] / max(total[0], TINY)
-        zz, zr = ff - 2 * F * f + F * F * w, fr - F * r - R * f + F * R * w
-        folds = max((w > 0).sum(), 2)
-        W = max(total[0], TINY)
-        noise = ((zr - slope * zz) ** 2).sum() / W / W / max(v, TINY)
-        noise *= folds / (folds - 1)
-        t = np.sqrt(V / noise) if noise > 1e-24 * V else np.where(V > 0, 1e300, 0)
-        pvalue = 2 * special.stdtr(folds - 1.0, -t)
-        found = np.array([[2 * noise**2], [2 * noise**2], [4 * noise]])
-        one = Estimate.of_folds(V, without, w, found, pvalue)
-        return replace(one, V=np.full(1, np.nan)) if silent else one
+            return Estimate.exact(np.nan_to_num(V))
+        without, _, slopes = _explained(total - self.sums)
+        nothing = np.zeros((3, 1)), np.zeros(1)
+        error = v * Estimate.of_folds(slope, slopes[:, None], w, *nothing).J
+        t = np.sqrt(V / np.maximum(error, 1e-24 * V + TINY))
+        pvalue = 2 * special.stdtr(max((w > 0).sum(), 2) - 1.0, -t)
+        noise = np.array([2 * error**2, 2 * error**2, 4 * error])
+        return Estimate.of_folds(V, without[:, None], w, noise, pvalue)
 
     def variance(self, rows: str, units: bool) -> Estimate:
         """Return the variance of f, without bias unless the rows are the population."""

@@ -97,12 +97,9 @@ class Axis:
         start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
         slot = np.flatnonzero(np.append(start[1:] > start[:-1], np.isfinite(start[-1])))
         start = start[slot]
-        if slot[0]:  # room for values below the least one, if many rows have it
-            start, slot = np.append(np.nextafter(f[0], -np.inf), start), np.append(0, slot)
         ends = max(f.searchsorted(start[1]), len(f) - f.searchsorted(start[-1])) / len(f)
-        return cls(
-            start, slot, max(n_bins - 1, 1).bit_length() if n_bins else K, 0, ends=ends, **options
-        )
+        K = (n_bins - 1).bit_length() if n_bins else K
+        return cls(start, slot, K, 0, ends=ends, **options)
 
     def scales(self, n: float) -> tuple[int, int]:
         """Return the base scale and the finest scale for n rows."""
