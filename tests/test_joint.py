@@ -201,14 +201,14 @@ def test_search_finds_the_rule_and_different_rules():
 def test_search_is_exact():
     X = np.random.default_rng(7).integers(0, 2, size=(400, 5))
     s = X @ [3, 2, 1, 0, 0] + 4 * X[:, 0] * X[:, 3]
-    result = firmlib.search(s, X, n=1, order=2, min_rows=5)
+    result = firmlib.search(s, X, n=1, order=2)
     half = np.random.default_rng(0).permutation(400) < 200
     r, best = s[half] - s[half].mean(), 0.0
     for order in (1, 2):
         for j in combinations(range(5), order):
             for values in np.ndindex(*[2] * order):
                 A = (X[half][:, j] == values).all(axis=1)
-                if 5 <= A.sum() <= 195:
+                if 20 <= A.sum() <= 180:
                     p = A.mean()
                     best = max(best, abs(r[A].sum()) / 200 / np.sqrt(p * (1 - p)))
     assert_allclose(result.searched[0], best)
