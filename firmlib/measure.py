@@ -130,7 +130,7 @@ def firm(
     how = How(bins, missing, method == "slope")
     known = () if given is None else check_given(given, table)
     found = _estimate(features, table, sample, known, how, feature_names)
-    estimate, sources, names, unexplained = found
+    estimate, sources, names, notes, unexplained = found
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
@@ -142,15 +142,15 @@ def firm(
         target=response.target,
         given=known,
         confidence_level=confidence_level,
-        notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
+        notes=notes,
         unexplained=unexplained,
     )
 
 
 def _estimate(
     features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
-) -> tuple[Estimate, Sequence[Source], Sequence[str], Any]:
-    """Return the estimates of features with their sources and names, and what pairs leave."""
+) -> tuple[Estimate, Sequence[Source], Sequence[str], tuple[str, ...], Any]:
+    """Return the estimates of features with their sources, names, notes, and what pairs leave."""
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
@@ -158,13 +158,15 @@ def _estimate(
             check_single("Pairs('interaction')", how)
         estimate, found, unexplained = joint.pairs(features, table, sample, how)
         sources = [Source("pair", mark=float(sample.n))] * len(found)
-        return estimate, sources, check_names(found, names), unexplained
+        return estimate, sources, check_names(found, names), (), unexplained
     found = resolve(exclude(*known) if known and features is None else features, table)
     names = check_names([f.name for f in found], names)
     if known or any(isinstance(f, Group) for f in found):
         check_single("given=" if known else "groups of columns", how)
-        return *joint.adds_to(found, table, sample, known, how), names, None
-    return *scan(found, table, sample, how, every=features is None), names, None
+        each = dict(zip(names, found, strict=True))
+        estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
+        return estimate, sources, names, notes, None
+    return *scan(found, table, sample, how, every=features is None), names, (), None
 
 
 def check_single(what: str, how: How) -> None:

@@ -10,22 +10,21 @@ Where all columns have few levels, and in a population, both come from cells ins
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.estimation.scan import How, scan
+from firmlib.estimation.scan import How, read, scan
 from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
 from firmlib.joint.cells import contrast, nothing
 from firmlib.joint.learning import PARTS, design, fitted
-from firmlib.tables.checks import warn
-from firmlib.tables.columns import Column, check_present
+from firmlib.tables.checks import short, warn
+from firmlib.tables.columns import Column
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
@@ -35,97 +34,81 @@ FEW_LEVELS = 12  # of a column of numbers in cells
 STILL_LEARNING = 0.05  # a gain to mention
 
 
-@dataclass(frozen=True, eq=False)
-class Learned(Estimate):
-    """An estimate from models, with `gain` (m,): the share of V that doubling the rows added."""
-
-    gain: np.ndarray
-
-    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Say which features would have a larger V with more rows."""
-        pairs = zip(names, self.gain, strict=True)
-        some = [f"{name} (by {100 * gain:.0f} %)" for name, gain in pairs if gain > STILL_LEARNING]
-        return (f"with twice the rows, V would still grow for {', '.join(some)}",) if some else ()
-
-
 def adds_to(
-    found: Sequence[Feature | Group], table: Table, sample: Rows, known: tuple[str, ...], how: How
-) -> tuple[Learned, list[Source]]:
-    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F."""
-    if both := [f.name for f in found if f.name in known]:
+    found: Mapping[str, Feature | Group],
+    table: Table,
+    sample: Rows,
+    known: tuple[str, ...],
+    how: How,
+) -> tuple[Estimate, list[Source], tuple[str, ...]]:
+    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F, and notes."""
+    if both := [f.name for f in found.values() if f.name in known]:
         raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
-    alone, missing = [f for f in found if isinstance(f, Feature) and not known], how.missing
-    single, sources = scan(alone, table, sample, how)
-    each: dict[Any, tuple[Estimate, float, Source]]
-    each = {f: (single.taken(np.array([k])), 0.0, sources[k]) for k, f in enumerate(alone)}
-    given, memory, silent = _columns(Group(known), table, sample, missing), {}, {}
-    for feature in progress([f for f in found if f not in each], "features"):
-        F = _columns(feature, table, sample, missing)
+    alone = {name: f for name, f in found.items() if isinstance(f, Feature) and not known}
+    single, sources = scan([*alone.values()], table, sample, how)
+    each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
+    given, gains, silent = _columns(Group(known), table, sample, how), {}, []
+    for name in progress([name for name in found if name not in alone], "features"):
+        F = _columns(found[name], table, sample, how)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
-        source = Source("group" if isinstance(feature, Group) else F[0].kind, mark)
-        there = np.all([~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]], axis=0)
-        rows, f, g = sample.taken(there), *([c.take(there) for c in some] for some in (F, given))
+        there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in F + given], axis=0)
+        f, g = ([c.take(there) for c in some] for some in (F, given))
+        rows, one = sample.taken(there), nothing(sample)
         X, G = design(f, rows.n), design(g, rows.n)
-        if why := "" if rows.population else _silence(X, G):
-            silent.setdefault(why, []).append(repr(feature.name))
-        one, gain = nothing(sample), 0.0
-        if not why and rows.n and np.ptp(rows.s):
-            one = _of_cells(rows, f, g)
-        if one is None:
-            one, gain = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        each[feature] = one, gain, source
+        if not rows.population and _follows(X, G):
+            silent.append(name)
+        elif (rows.s == rows.s[:1]).all():
+            pass
+        elif rows.population or _few(rows, f + g):
+            one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), 1)
+        else:
+            one, gains[name] = _of_models(rows, X, G)
+        kind = "group" if isinstance(found[name], Group) else F[0].kind
+        each[name] = one, Source(kind, mark)
     if silent:
-        said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
-        warn(f"importance 0 for {said}")
-    if memory and sample.n < FEW_ROWS:
+        warn(
+            f"importance 0 for {short(silent)}: constant, missing, another level in nearly every "
+            "row, or the same as given columns"
+        )
+    if gains and sample.n < FEW_ROWS:
         warn(
             f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
             f"too small; expected at least {FEW_ROWS} rows"
         )
-    estimates, gains, sources = zip(*(each[f] for f in found), strict=True)
-    return Learned(**vars(Estimate.concatenate(estimates)), gain=np.array(gains)), [*sources]
+    grow = [f"{name} (by {100 * g:.0f} %)" for name, g in gains.items() if g > STILL_LEARNING]
+    notes = (f"with twice the rows, V would still grow for {', '.join(grow)}",) if grow else ()
+    estimates, sources = zip(*(each[name] for name in found), strict=True)
+    return Estimate.concatenate(estimates), [*sources], notes
 
 
-def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> list[Column]:
+def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
     """Return the columns of a feature in the rows that count."""
-    found = f.columns(table) if isinstance(f, Group) else [f.of(table)]
-    found = [column.take(sample.keep) for column in found]
-    for column in found if missing == "raise" else ():
-        check_present(f"feature {f.name!r}", column.values)
-    return found
+    places = f.places if isinstance(f, Group) else ()
+    parts = [Feature(f.name, Table.column, j) for j in places] if isinstance(f, Group) else [f]
+    return [read(part, table, sample, how) for part in parts]
 
 
-def _silence(X: np.ndarray, G: np.ndarray) -> str:
-    """Return why the columns X of a design cannot add anything to G, or an empty string."""
-    if not X.shape[1]:
-        return "constant, missing, or another level in nearly every row"
-    same = [any(min(np.ptp(x - g), np.ptp(x + g)) < 1e-9 for g in G.T) for x in X.T]
-    return "the same as a given column" if all(same) else ""
+def _follows(X: np.ndarray, G: np.ndarray) -> bool:
+    """Return whether the columns X of a design are a linear function of G, if there are any."""
+    G = np.column_stack([G, np.ones(len(G))])
+    return bool(np.abs(X - G @ np.linalg.lstsq(G, X)[0]).max(initial=0) < 1e-9)
 
 
-def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estimate | None:
-    """Measure in cells; return None if columns have many values or cells few rows."""
+def _cells(rows: Rows, columns: Sequence[Column]) -> np.ndarray:
+    """Return the number of the cell of each row, of those that the values of columns make."""
+    keys = [np.zeros(rows.n), *(column.values for column in columns)]
+    return pd.Series(rows.s).groupby(keys, dropna=False).ngroup().to_numpy()
 
-    def code(columns: Sequence[Column]) -> np.ndarray:
-        found = np.zeros(rows.n, np.intp)
-        for c in columns:
-            index = np.unique(c.values, return_inverse=True)[1]
-            found = np.unique(found * (index.max() + 1) + index, return_inverse=True)[1]
-        return found
 
-    columns = [*F, *known]
+def _few(rows: Rows, columns: Sequence[Column]) -> bool:
+    """Return whether columns have few values, and their cells enough rows."""
     few = all(c.kind == "nominal" or len(np.unique(c.values)) <= FEW_LEVELS for c in columns)
-    few = few and code(columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
-    if not few and not rows.population:
-        return None
-    return contrast(rows, rows.r, code(known), code(F), 1)
+    return few and _cells(rows, columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
 
 
-def _of_models(
-    rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[int, list[np.ndarray]]
-) -> tuple[Estimate, float]:
-    """Measure by models of the columns X and G, kept in `memory` by width; return also the gain.
+def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray) -> tuple[Estimate, float]:
+    """Measure by models of the columns X and G; return also the share of V that doubling rows adds.
 
     The test is the projected covariance measure (Lundborg et al., 2024). Without an effect, two
     rows in different parts count twice, each in the model of the other, so the variance doubles.
@@ -137,25 +120,26 @@ def _of_models(
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
     width = X.shape[1] + G.shape[1]
     own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
-    if width not in memory:
-        memory[width] = [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
-    if G.shape[1] > 0 and X.shape[1] <= FEW_LEVELS:
+    if G.shape[1] and X.shape[1] <= FEW_LEVELS:
         X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
-    m_g = memory[width]
-    m = [fitted(rows, np.column_stack([X, G]), rows.r, width, every) for every in (1, 2)]
+    m_g, m = (
+        [fitted(rows, F, rows.r, width, every) for every in (1, 2)]
+        for F in (G, np.column_stack([X, G]))
+    )
     e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
     d = m[0] - m_g[0]
-    effect = Estimate.of_rows(e_g[0] * (d - fitted(rows, G, d, width))[own], rows)
-    falls = Estimate.of_rows(e_g[1] ** 2 - e_g[0] ** 2, rows)
-    learning = np.maximum(falls.V - np.sqrt(falls.J), 0)
-    error = np.sqrt(2 * (effect.J + learning**2)) + TINY
+    effect = e_g[0] * (d - fitted(rows, G, d, width))[own]
     all_rows, half = e_g**2 - e**2
-    both = Estimate.of_rows(np.column_stack([all_rows, all_rows - half]), rows)
-    (V, growth), grows = both.V, (2 * np.sqrt(both.J) < both.V).all()
-    pvalue = special.ndtr(-effect.V / error)
-    one = Estimate.of_rows(all_rows + grows * (all_rows - half), rows)
-    J = one.J + grows * growth**2
+    parts = [effect, e_g[1] ** 2 - e_g[0] ** 2, all_rows, all_rows - half]
+    means = Estimate.of_rows(np.column_stack(parts), rows)
+    (effect, falls, V, growth), errors = means.V, np.sqrt(means.J)
+    learning = max(falls - errors[1], 0)
+    pvalue = special.ndtr(-effect / (np.sqrt(2 * (errors[0] ** 2 + learning**2)) + TINY))
+    grows = (2 * errors[2:] < means.V[2:]).all()
+    total = np.array([[0.0], [0.0], [1.0], [grows]])  # V + growth
+    psi = means.psi @ total
+    J = (psi**2).sum() + grows * growth**2
+    psi *= np.sqrt(J / max((psi**2).sum(), TINY))
     noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
-    psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
-    one = replace(one, psi=psi, noise=noise, pvalue=pvalue)
+    one = Estimate(means.V @ total, noise, np.array([pvalue]), psi)
     return one, float(np.clip(growth / V, 0, 1)) if grows else 0.0
