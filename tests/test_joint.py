@@ -234,9 +234,9 @@ def test_stability_matches_rows_and_is_never_negative():
         (lambda X: firmlib.search(X[:, 0], normal(1000, 80), order=3), "rules of 3 conditions on"),
         (
             lambda X: firmlib.search(X[:, 0] * 0, X),
-            "^no rule of up to 2 conditions .* a score that varies",
+            "^no rule of up to 2 conditions .* a score and columns that vary",
         ),
-        (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),
+        (lambda X: firmlib.search(X[:30, 0], X[:30]), "^no rule of up to 2 .* or more rows"),
         (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),
         (lambda X: firmlib.stability(lambda X: X, X, X[:, 0]), "must be a scikit-learn estimator"),
         (

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.sparse import csr_array
 
-from firmlib.estimation.rows import FOLDS, Rows, rows_of
+from firmlib.estimation.jackknife import Estimate
+from firmlib.estimation.rows import Rows, rows_of
 from firmlib.scores import Score, respond
 from firmlib.tables.columns import Column
 from firmlib.tables.table import Table
@@ -46,23 +47,21 @@ def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
     known = ~np.isnan(x)
     knots, index = np.unique(x[known], return_inverse=True)
     weight = np.bincount(index, w[known])
+    left, part = np.zeros(len(x), int), np.zeros(len(x))
     if column.kind == "nominal":
         rank = np.argsort(np.argsort(-weight, kind="stable"))
-        left = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
-        size, part = min(len(knots), 5 * most + 1), np.zeros(len(left))
+        left[known] = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
     else:
         if len(knots) > most:  # quantiles, more of them towards both ends
             share = (np.cumsum(weight) - weight / 2) / weight.sum()
             wanted = special.betainc(1.5, 1.5, np.arange(0.5, most) / most)
             knots = knots[np.unique(share.searchsorted(wanted).clip(0, len(knots) - 1))]
-        size = len(knots)
-        left = knots.searchsorted(x[known], side="right").clip(1, max(size - 1, 1)) - 1
+        below = knots.searchsorted(x[known], side="right").clip(1, max(len(knots) - 1, 1)) - 1
         step = np.append(np.diff(knots), 1.0)
-        part = (x[known] - knots[left]) / step[left]
-    place, value = np.full(len(x), size), np.tile([1.0, 0.0], (len(x), 1))
-    place[known], value[known] = left, np.column_stack([1 - part, part])
-    at = np.column_stack([place, place + 1]).ravel(), np.arange(0, 2 * len(x) + 1, 2)
-    return csr_array((value.ravel(), *at), shape=(len(x), size + 2))
+        left[known], part[known] = below, (x[known] - knots[below]) / step[below]
+    left[~known] = left.max() + 2  # a missing value is a knot of its own
+    value, at = (np.column_stack(both).ravel() for both in ([1 - part, part], [left, left + 1]))
+    return csr_array((value, at, np.arange(0, len(at) + 1, 2)), shape=(len(x), at.max() + 1))
 
 
 def bins(column: Column, w: np.ndarray, most: int) -> np.ndarray:
@@ -76,8 +75,6 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
     """Return what the best sum of curves leaves of the scores, as in rows left out; its share."""
     n, r, w = rows.n, rows.r, rows.w
     total = now = float(w @ r**2)
-    if not np.ptp(rows.s):
-        return np.zeros(n), Unexplained(0.0, 0.0)
     each = n / len(columns)  # rows to fit a curve to
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
     curves = [hats(column, w, n if rows.population else most) for column in columns]
@@ -99,10 +96,8 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
             h += np.einsum("na,nab,nb->n", value, inverse[at[:, :, None], at[:, None]], value)
         e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))
     share = min(float(w @ e**2) / total, 1.0)
-    influence = w * (e**2 - share * r**2) / total
-    folds = np.bincount(rows.fold, influence, FOLDS)
-    error = 0.0 if rows.population else np.sqrt(FOLDS / (FOLDS - 1) * (folds**2).sum())
-    return e, Unexplained(share, float(error))
+    J = Estimate.of_rows((e**2 - share * r**2) * (w.sum() / total), rows).J[0]
+    return e, Unexplained(share, 0.0 if rows.population else float(np.sqrt(J)))
 
 
 def unexplained(

@@ -21,7 +21,7 @@ from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import How, read, scan
 from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
-from firmlib.joint.cells import contrast, nothing
+from firmlib.joint.cells import BEYOND_FIRST, contrast, nothing
 from firmlib.joint.learning import PARTS, design, fitted
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
@@ -61,7 +61,7 @@ def adds_to(
         elif (rows.s == rows.s[:1]).all():
             pass
         elif rows.population or _few(rows, f + g):
-            one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), 1)
+            one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
         else:
             one, gains[name] = _of_models(rows, X, G)
         kind = "group" if isinstance(found[name], Group) else F[0].kind
@@ -84,8 +84,7 @@ def adds_to(
 
 def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
     """Return the columns of a feature in the rows that count."""
-    places = f.places if isinstance(f, Group) else ()
-    parts = [Feature(f.name, Table.column, j) for j in places] if isinstance(f, Group) else [f]
+    parts = [Feature(f.name, Table.column, j) for j in f.places] if isinstance(f, Group) else [f]
     return [read(part, table, sample, how) for part in parts]
 
 

@@ -42,8 +42,7 @@ def design(columns: Sequence[Column], n: int) -> np.ndarray:
             f = f / max(np.abs(f).max(), 1e-300)  # so that squares neither overflow nor vanish
             parts.append((f - f.mean()) / (f.std() or 1.0))
         parts.append(missing.astype(float))
-    parts = [f for f in parts if (f != f[:1]).any()]
-    return np.column_stack(parts) if parts else np.zeros((n, 0))
+    return np.column_stack([np.zeros((n, 0)), *(f for f in parts if (f != f[:1]).any())])
 
 
 def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1) -> np.ndarray:

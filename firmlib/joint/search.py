@@ -24,7 +24,6 @@ from firmlib.tables.table import Table
 
 __all__ = ["SearchResult", "search"]
 
-_SMALLEST = 200  # rows that are worth splitting
 _LEAST = 20  # searched rows in which a rule must hold, and fail
 _LEVELS = 32  # of a category that are looked at, the most frequent ones
 _CUTS = 9  # thresholds of a column, at tenths of the rows
@@ -50,7 +49,7 @@ def search(
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
     A condition says that a number lies above or below a threshold (tenths of the rows), that a
-    category has a level, or that a value is missing. A random half of at least 200 rows is searched
+    category has a level, or that a value is missing. A random half of the rows is searched
     exhaustively, in less than a minute; importances come from the other half, because the best of
     many rules looks too good on the rows where it was found.
 
@@ -74,15 +73,11 @@ def search(
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)
-    if rows.n < _SMALLEST:
-        raise ValueError(f"X has {rows.n} rows with a weight; expected at least {_SMALLEST}")
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
     columns = [(name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names)]
-    found = [family for name, column in columns for family in _families(name, column)]
-    if not found:
-        raise ValueError("no column of X has two values: there is nothing to search")
-    names, families = zip(*found, strict=True)
-    names, holds = np.concatenate(names), np.concatenate(families)
+    families = [family for name, column in columns for family in _families(name, column)]
+    names = np.array([name for some, _ in families for name in some])
+    holds = np.array([row for _, some in families for row in some]).reshape(-1, rows.n)
 
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
@@ -90,12 +85,12 @@ def search(
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
     sd = r.std() or 1.0
-    some = best([family[:, seen] for family in families], r / sd, p, order)
+    some = best([some[:, seen] for _, some in families], r / sd, p, order)
     rules = [*islice(different(some, holds[:, seen], r / sd, p, distinct), n)]
     if not rules:
         raise ValueError(
             f"no rule of up to {order} conditions that matters holds, and fails, in {_LEAST} "
-            "searched rows; expected a score that varies, or more rows"
+            "searched rows; expected a score and columns that vary, or more rows"
         )
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
