@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # as in _NAMES, for type checkers
         plot_curves,
         plot_interactions,
     )
-    from firmlib.joint.additive import Unexplained, unexplained
+    from firmlib.joint.interactions import Unexplained, unexplained
     from firmlib.joint.search import SearchResult, search
     from firmlib.joint.stability import stability
     from firmlib.measure import FirmByClass, conditional_expected_score, firm, firm_by_class
@@ -29,7 +29,7 @@ __version__ = "1.0.0"
 
 _NAMES = {
     "display": "ConditionalScoreDisplay FirmDisplay plot_by_class plot_curves plot_interactions",
-    "joint.additive": "Unexplained unexplained",
+    "joint.interactions": "Unexplained unexplained",
     "joint.search": "SearchResult search",
     "joint.stability": "stability",
     "measure": "FirmByClass conditional_expected_score firm firm_by_class",

@@ -1,28 +1,30 @@
 """Given and groups: what columns tell of the score, and what they add to others.
 
-With e_A = r - E[r | x_A], learnt from other rows (`firmlib.joint.learning`),
+With e_A = r - E[r | x_A], learnt from other rows (cross-fitting),
 
     group   Var(E[s | F])                     = mean of r^2 - e_F^2
     given   Var(E[s | F, g]) - Var(E[s | g])  = mean of e_g^2 - e_{F,g}^2
 
+A model is a smooth trend (splines of each column and products of two columns, by ridge regression)
+plus boosted trees for what it leaves, fitted to all parts of the rows but the one to predict.
 Where all columns have few levels, and in a population, both come from cells instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
+from scipy.stats import rankdata
+from threadpoolctl import threadpool_limits
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import How, read, scan
 from firmlib.estimation.sums import Source
 from firmlib.features import Feature, Group
-from firmlib.joint.cells import BEYOND_FIRST, contrast, nothing
-from firmlib.joint.learning import PARTS, design, fitted
+from firmlib.joint.interactions import BEYOND_FIRST, contrast, nothing
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
 from firmlib.tables.sources import progress
@@ -32,23 +34,26 @@ MIN_ROWS, FEW_ROWS = 100, 1000
 ROWS_PER_CELL, MOST_CELLS = 10, 1000
 FEW_LEVELS = 12  # of a column of numbers in cells
 STILL_LEARNING = 0.05  # a gain to mention
+PARTS = 5  # of the rows, each predicted from the others
+LEVELS = 30  # of a nominal column, the most frequent ones
+KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
+TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "random_state": 0}
+TREES |= {"early_stopping": False}
+RIDGES = np.logspace(-3, 3, 7)  # of which one is chosen by leaving out each row
+MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
 
 def adds_to(
-    found: Mapping[str, Feature | Group],
-    table: Table,
-    sample: Rows,
-    known: tuple[str, ...],
-    how: How,
+    found: Mapping[str, Feature | Group], table: Table, sample: Rows, known: Sequence[str], how: How
 ) -> tuple[Estimate, list[Source], tuple[str, ...]]:
     """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F, and notes."""
     if both := [f.name for f in found.values() if f.name in known]:
         raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
-    alone = {name: f for name, f in found.items() if isinstance(f, Feature) and not known}
-    single, sources = scan([*alone.values()], table, sample, how)
+    alone = [name for name, f in found.items() if isinstance(f, Feature) and not known]
+    single, sources = scan([found[name] for name in alone], table, sample, how)
     each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
     given, gains, silent = _columns(Group(known), table, sample, how), {}, []
-    for name in progress([name for name in found if name not in alone], "features"):
+    for name in progress([name for name in found if name not in each], "features"):
         F = _columns(found[name], table, sample, how)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
@@ -121,10 +126,8 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray) -> tuple[Estimate, floa
     own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
     if G.shape[1] and X.shape[1] <= FEW_LEVELS:
         X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
-    m_g, m = (
-        [fitted(rows, F, rows.r, width, every) for every in (1, 2)]
-        for F in (G, np.column_stack([X, G]))
-    )
+    both = np.column_stack([X, G])
+    m_g, m = ([fitted(rows, F, rows.r, width, every) for every in (1, 2)] for F in (G, both))
     e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
     d = m[0] - m_g[0]
     effect = e_g[0] * (d - fitted(rows, G, d, width))[own]
@@ -142,3 +145,77 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray) -> tuple[Estimate, floa
     noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
     one = Estimate(means.V @ total, noise, np.array([pvalue]), psi)
     return one, float(np.clip(growth / V, 0, 1)) if grows else 0.0
+
+
+def design(columns: Sequence[Column], n: int) -> np.ndarray:
+    """Return columns as numbers (n, k): indicators of nominal levels and of missing values."""
+    parts: list[np.ndarray] = []
+    for column in columns:
+        f = column.values
+        missing = np.isnan(f)
+        if column.kind == "nominal":
+            levels, count = np.unique(f[~missing], return_counts=True)
+            two = len(levels) == 2 and not missing.any()
+            order = np.argsort(-count, kind="stable")[: 1 if two else LEVELS]
+            some = levels[order][count[order] > 1]  # one row alone tells nothing of others
+            parts += [(f == t).astype(float) for t in some]
+        elif not missing.all():
+            f = np.where(missing, f[~missing].mean(), f)
+            f = f / max(np.abs(f).max(), 1e-300)  # so that squares neither overflow nor vanish
+            parts.append((f - f.mean()) / (f.std() or 1.0))
+        parts.append(missing.astype(float))
+    return np.column_stack([np.zeros((n, 0)), *(f for f in parts if (f != f[:1]).any())])
+
+
+def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1) -> np.ndarray:
+    """Return predictions of r (PARTS, n) by models of which the k-th did not see part k.
+
+    Each part may have scores of its own, r (PARTS, n). Models see all other rows, or every second
+    fold of them. Their `width` gives the number of knots; those that are compared share it. Trees
+    count as far as they predict what the trend leaves, so that they add little noise.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor  # these take long to import
+    from sklearn.linear_model import RidgeCV
+
+    r, sd = np.broadcast_to(r, (PARTS, rows.n)), r.std()
+    m = np.zeros((2, PARTS, rows.n))
+    if not F.shape[1] or not sd:
+        return m[0]
+    size = rows.n if rows.unit is None else int(rows.unit.max()) + 1
+    products = width * (width + 1) <= min(size / 5, MOST_PRODUCTS)
+    bases = [_basis(F, k, products) for k in KNOTS if k * width <= size / 4 or k == min(KNOTS)]
+    ranks = np.floor(250 * rankdata(F, axis=0) / rows.n)  # bins for trees
+    part, at = rows.fold % PARTS, np.arange(rows.n)
+    with threadpool_limits(1):
+        for k in range(PARTS):
+            seen = (part != k) & (rows.fold // PARTS % every == 0)
+            if not seen.any():  # few units
+                continue
+            w, target = rows.w[seen] if rows.weighted else None, r[k, seen] / sd
+            tried: Any = [(RidgeCV(RIDGES).fit(Z[seen], target, w), Z) for Z in bases]
+            ridge, Z = max(tried, key=lambda one: one[0].best_score_)
+            room = 0.25 * np.ptp(target)  # rare values may lie far out
+            trend = np.clip(ridge.predict(Z), target.min() - room, target.max() + room)
+            trees: Any = HistGradientBoostingRegressor(**TREES)
+            trees.fit(ranks[seen], target - trend[seen], w)
+            m[:, k] = sd * trend, sd * trees.predict(ranks)
+    trend, trees = m[:, part, at]
+    share = rows.w @ ((r[part, at] - trend) * trees) / max(rows.w @ trees**2, 1e-300)
+    return m[0] + np.clip(share, 0, 1) * m[1]
+
+
+def _basis(F: np.ndarray, knots: int, products: bool) -> np.ndarray:
+    """Return columns, cubic splines of them, and products of two columns."""
+    from sklearn.preprocessing import SplineTransformer
+
+    Z = np.clip((F - F.mean(axis=0)) / np.maximum(F.std(axis=0), 1e-300), -8, 8)
+    ranks = np.quantile(F, np.linspace(0.005, 0.995, knots), axis=0)
+    at = (ranks + np.linspace(ranks[0], ranks[-1], knots)) / 2  # between ranks and equal steps
+    wavy = np.array([len(np.unique(x)) > 2 for x in F.T]) & (at[0] < at[-1])
+    parts = [Z]
+    if wavy.any():
+        splines: Any = SplineTransformer(knots=at[:, wavy], extrapolation="constant")
+        parts.append(splines.fit_transform(F[:, wavy]))
+    if products:
+        parts += [Z[:, [j]] * Z[:, j:] for j in range(Z.shape[1])]
+    return np.column_stack(parts)

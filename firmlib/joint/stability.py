@@ -1,7 +1,5 @@
 """How much of a ranking is chance in fitting the model? Importances over refits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
