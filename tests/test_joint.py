@@ -128,6 +128,11 @@ def test_interaction_of_a_product():
     assert repr(firmlib.Unexplained(0.431, 0.012)).startswith("43 % ± 1 of the score's variance")
 
 
+def test_interaction_without_noise_is_certain():
+    X = np.random.default_rng(0).integers(0, 2, size=(200, 2))
+    assert firm(X[:, 0] ^ X[:, 1], X, INTERACTION).pvalues == [0]
+
+
 def test_weak_interaction_is_found_in_few_rows():
     found = []
     for seed in range(10):

@@ -196,6 +196,7 @@ def contrast(
     """Return V = sum_k c_k sum_b T_b over partitions k and their bins b, for centred scores r.
 
     The partitions are the cells of the factors a and b, and cells merged along axes: the `ways`.
+    The test of V = 0 is that of Brown and Forsythe (1974).
     """
     G, shape = 1 if rows.population else FOLDS, (a.max() + 1, b.max() + 1)
     if any(shape[k] == 1 for axis in ways for k in axis):
@@ -205,14 +206,13 @@ def contrast(
     each = (np.bincount(at, x, G * np.prod(shape)) for x in (rows.w, wr, wr**2, rows.w**2))
     sums = np.reshape([*each], (4, G, *shape))
     parts = {axis: _left_out(sums.sum(axis=axis), rows) for axis in ways}
-    T = sum(c * parts[axis].T.sum(axis=-1) for axis, c in ways.items())
     cells = Bins(*(x[0] for x in parts[()]))
     u = cells.p * np.maximum(cells.e, 0)
-
-    signal = noise = between = 0.0  # of the test of V = 0 (Brown and Forsythe 1974)
+    T, signal, noise, between = np.zeros(G + 1), 0.0, 0.0, 0.0
     for axis, c in ways.items():  # a bin of a coarser partition has the noise of its cells
         P, m = parts[axis].p[0], parts[axis].m[0]
         own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(P, TINY)
+        T += c * parts[axis].T.sum(axis=-1)
         signal += c * (P * m**2).sum()
         noise += c * own.sum()
         between += c * (own**2).sum()
