@@ -141,7 +141,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("features.py", "len(f) != table.n or len(columns.intersection(f)) == len(f)", "True"),
     ],
     "joint": [
-        ("joint/interactions.py", "(-2,): -1, (-2", "(-2,): -0.9, (-2"),
+        ("joint/interactions.py", "{(): 1, (-1,): -1}", "{(): 1, (-1,): -0.9}"),
         ("joint/interactions.py", "parts[axis].T.sum(", "parts[axis].p.sum("),
         ("joint/interactions.py", "and abs(noise) > 1e-15 * signal", ""),
         ("joint/interactions.py", "np.abs(x - y)", "x * y"),

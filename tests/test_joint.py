@@ -203,6 +203,12 @@ def test_search_finds_the_rule_and_different_rules():
     assert list(result.to_frame().columns[1:3]) == ["searched", "covered"]
 
 
+def test_rules_found_in_noise_matter_less_in_other_rows():
+    result = firmlib.search(normal(2000, 1)[:, 0], normal(2000, 20, 1), n=5)
+    assert (result.importances < 0.8 * result.searched).all()
+    assert (result.pvalues_adjusted() > 0.05).all()
+
+
 def test_search_is_exact():
     X = np.random.default_rng(7).integers(0, 2, size=(400, 5))
     s = X @ [3, 2, 1, 0, 0] + 4 * X[:, 0] * X[:, 3]
