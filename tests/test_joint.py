@@ -36,7 +36,7 @@ def test_given_levels_is_what_groupby_says():
     result = firm(s.to_numpy(), X, given="g")
     both, one = (s.groupby([X[c] for c in k]).transform("mean") for k in (["g", "f"], ["g"]))
     assert_allclose(result.importances, [np.sqrt(((both - one) ** 2).mean())], rtol=0.01)
-    with pytest.warns(match="importance 0 for .'f'.: .*the same as given columns"):
+    with pytest.warns(match="importance 0 for .'f'.: .*linear in the given columns"):
         assert firm(s.to_numpy(), X.assign(f=X["g"]), ["f"], given="g").importances == [0]
 
 

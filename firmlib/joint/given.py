@@ -74,7 +74,7 @@ def adds_to(
     if silent:
         warn(
             f"importance 0 for {short(silent)}: constant, missing, another level in nearly every "
-            "row, or the same as given columns"
+            "row, or linear in the given columns"
         )
     if gains and sample.n < FEW_ROWS:
         warn(
