@@ -181,7 +181,11 @@ def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Featur
             continue
         for i, j in np.ndindex(2, 2):
             name = f"{f}={u[i]} ∧ {g}={v[j]}"
-            yield Feature(name, lambda x, y: 1.0 * (x & y), x == i, y == j, ready=True)
+            yield Feature(name, _both, x, y, i, j, ready=True)
+
+
+def _both(x: np.ndarray, y: np.ndarray, i: int, j: int) -> np.ndarray:
+    return 1.0 * ((x == i) & (y == j))
 
 
 def nothing(rows: Rows, V: float = 0.0) -> Estimate:
