@@ -53,6 +53,7 @@ def adds_to(
     single, sources = scan([found[name] for name in alone], table, sample, how)
     each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
     given, gains, silent = _columns(Group(known), table, sample, how), {}, []
+    memory = {}  # what given columns predict, by rows
     for name in progress([name for name in found if name not in each], "features"):
         F = _columns(found[name], table, sample, how)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
@@ -68,7 +69,7 @@ def adds_to(
         elif rows.population or _few(rows, f + g):
             one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
         else:
-            one, gains[name] = _of_models(rows, X, G)
+            one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
         kind = "group" if isinstance(found[name], Group) else F[0].kind
         each[name] = one, Source(kind, mark)
     if silent:
@@ -111,8 +112,10 @@ def _few(rows: Rows, columns: Sequence[Column]) -> bool:
     return few and _cells(rows, columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
 
 
-def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray) -> tuple[Estimate, float]:
+def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[Estimate, float]:
     """Measure by models of the columns X and G; return also the share of V that doubling rows adds.
+
+    What models of G alone predict is kept in `memory`, by the number of columns.
 
     The test is the projected covariance measure (Lundborg et al., 2024). Without an effect, two
     rows in different parts count twice, each in the model of the other, so the variance doubles.
@@ -126,8 +129,9 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray) -> tuple[Estimate, floa
     own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
     if G.shape[1] and X.shape[1] <= FEW_LEVELS:
         X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
-    both = np.column_stack([X, G])
-    m_g, m = ([fitted(rows, F, rows.r, width, every) for every in (1, 2)] for F in (G, both))
+    m_g = memory.get(width) or [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
+    m = [fitted(rows, np.column_stack([X, G]), rows.r, width, every) for every in (1, 2)]
+    memory[width] = m_g
     e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
     d = m[0] - m_g[0]
     effect = e_g[0] * (d - fitted(rows, G, d, width))[own]
