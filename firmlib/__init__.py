@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what __getattr__ finds
     from firmlib import binary, datasets, expansion, features, normal, scores, strings
     from firmlib.display import *
-    from firmlib.joint.additive import *
+    from firmlib.joint.interactions import *
     from firmlib.joint.search import *
     from firmlib.joint.stability import *
     from firmlib.measure import *
@@ -30,7 +30,7 @@ __all__ = [
     "stability", "strings", "unexplained",
 ]  # fmt: skip
 _HOMES = (  # as they import each other
-    "measure", "result", "streaming", "joint.additive", "joint.search", "joint.stability", "display"
+    "measure", "result", "streaming", "joint.interactions", "joint.search", "joint.stability", "display"
 )  # fmt: skip
 
 

@@ -156,9 +156,6 @@ class Group:
         self.places = tuple(columns)
         self.name = name or " + ".join(map(_label, columns))
 
-    def columns(self, table: Table) -> list[Column]:
-        return [table.column(j) for j in self.places]
-
 
 class exclude:
     """All columns except these: ``firm(score, X, features=exclude("id"))``."""

@@ -127,7 +127,8 @@ def firm(
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
     known = () if given is None else check_given(given, table)
-    estimate, sources, names, left = _estimate(features, table, sample, known, how, feature_names)
+    found = _estimate(features, table, sample, known, how, feature_names)
+    estimate, sources, names, notes, unexplained = found
     return FirmResult(
         estimate=estimate,
         feature_names=tuple(names),
@@ -139,29 +140,31 @@ def firm(
         target=response.target,
         given=known,
         confidence_level=confidence_level,
-        notes=estimate.notes(names) if isinstance(estimate, joint.Learned) else (),
-        unexplained=left,
+        notes=notes,
+        unexplained=unexplained,
     )
 
 
 def _estimate(
     features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
-) -> tuple[Estimate, Sequence[Source], Sequence[str], Any]:
-    """Return the estimates of features with their sources and names, and what pairs leave."""
+) -> tuple[Estimate, Sequence[Source], Sequence[str], tuple[str, ...], Any]:
+    """Return the estimates of features with their sources, names, notes, and what pairs leave."""
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
         _check_learned(features.kind == "interaction", how)
         estimate, found, unexplained = joint.pairs(features, table, sample, how)
         sources = [Source("pair", mark=float(sample.n))] * len(found)
-        return estimate, sources, check_names(found, names), unexplained
+        return estimate, sources, check_names(found, names), (), unexplained
     found = resolve(exclude(*known) if known and features is None else features, table)
     names = check_names([f.name for f in found], names)
     learned = bool(known) or any(isinstance(f, Group) for f in found)
     _check_learned(learned, how)
     if learned:
-        return *joint.adds_to(found, table, sample, known, how), names, None
-    return *scan(found, table, sample, how), names, None
+        each = dict(zip(names, found, strict=True))
+        estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
+        return estimate, sources, names, notes, None
+    return *scan(found, table, sample, how), names, (), None
 
 
 def _check_learned(learned: bool, how: How) -> None:

@@ -36,7 +36,7 @@ def test_given_levels_is_what_groupby_says():
     result = firm(s.to_numpy(), X, given="g")
     both, one = (s.groupby([X[c] for c in k]).transform("mean") for k in (["g", "f"], ["g"]))
     assert_allclose(result.importances, [np.sqrt(((both - one) ** 2).mean())], rtol=0.01)
-    with pytest.warns(match="'f': the same as a given column"):
+    with pytest.warns(match="importance 0 for .'f'.: .*linear in the given columns"):
         assert firm(s.to_numpy(), X.assign(f=X["g"]), ["f"], given="g").importances == [0]
 
 
@@ -56,7 +56,7 @@ def test_duplicates_and_constants_add_nothing_and_are_named():
         warnings.simplefilter("always")
         result = firm(X["a"] + X["b"], X, given="a")
     assert_allclose(result.importances[1:], 0)
-    assert ["'twin': the same as" in str(w.message) for w in said].count(True) == 1
+    assert ["importance 0 for ['twin', 'one']" in str(w.message) for w in said].count(True) == 1
     assert any("300 rows are few" in str(w.message) for w in said)
 
 
@@ -126,6 +126,11 @@ def test_interaction_of_a_product():
     assert abs(result.unexplained.share - 0.5) < 4 * result.unexplained.error
     assert "of the score's variance is in no sum of single columns" in repr(result)
     assert repr(firmlib.Unexplained(0.431, 0.012)).startswith("43 % ± 1 of the score's variance")
+
+
+def test_interaction_without_noise_is_certain():
+    X = np.random.default_rng(0).integers(0, 2, size=(200, 2))
+    assert firm(X[:, 0] ^ X[:, 1], X, INTERACTION).pvalues == [0]
 
 
 def test_weak_interaction_is_found_in_few_rows():
@@ -198,17 +203,23 @@ def test_search_finds_the_rule_and_different_rules():
     assert list(result.to_frame().columns[1:3]) == ["searched", "covered"]
 
 
+def test_rules_found_in_noise_matter_less_in_other_rows():
+    result = firmlib.search(normal(2000, 1)[:, 0], normal(2000, 20, 1), n=5)
+    assert (result.importances < 0.8 * result.searched).all()
+    assert (result.pvalues_adjusted() > 0.05).all()
+
+
 def test_search_is_exact():
     X = np.random.default_rng(7).integers(0, 2, size=(400, 5))
     s = X @ [3, 2, 1, 0, 0] + 4 * X[:, 0] * X[:, 3]
-    result = firmlib.search(s, X, n=1, order=2, min_rows=5)
+    result = firmlib.search(s, X, n=1, order=2)
     half = np.random.default_rng(0).permutation(400) < 200
     r, best = s[half] - s[half].mean(), 0.0
     for order in (1, 2):
         for j in combinations(range(5), order):
             for values in np.ndindex(*[2] * order):
                 A = (X[half][:, j] == values).all(axis=1)
-                if 5 <= A.sum() <= 195:
+                if 20 <= A.sum() <= 180:
                     p = A.mean()
                     best = max(best, abs(r[A].sum()) / 200 / np.sqrt(p * (1 - p)))
     assert_allclose(result.searched[0], best)
@@ -234,9 +245,9 @@ def test_stability_matches_rows_and_is_never_negative():
         (lambda X: firmlib.search(X[:, 0], normal(1000, 80), order=3), "rules of 3 conditions on"),
         (
             lambda X: firmlib.search(X[:, 0] * 0, X),
-            "^no rule of up to 2 conditions .* a score that varies",
+            "^no rule of up to 2 conditions .* a score and columns that vary",
         ),
-        (lambda X: firmlib.search(X[:150, 0], X[:150]), "150 rows with a weight; expected"),
+        (lambda X: firmlib.search(X[:30, 0], X[:30]), "^no rule of up to 2 .* or more rows"),
         (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),
         (lambda X: firmlib.stability(lambda X: X, X, X[:, 0]), "must be a scikit-learn estimator"),
         (

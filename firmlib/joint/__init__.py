@@ -1,6 +1,6 @@
 """Several columns at once: given columns, groups, pairs; search and stability stand beside them."""
 
-from firmlib.joint.cells import pairs
-from firmlib.joint.given import Learned, adds_to
+from firmlib.joint.given import adds_to
+from firmlib.joint.interactions import pairs
 
-__all__ = ["Learned", "adds_to", "pairs"]
+__all__ = ["adds_to", "pairs"]

@@ -1,31 +1,33 @@
 """Given and groups: what columns tell of the score, and what they add to others.
 
-With e_A = r - E[r | x_A], learnt from other rows (`firmlib.joint.learning`),
+With e_A = r - E[r | x_A], learnt from other rows (cross-fitting),
 
     group   Var(E[s | F])                     = mean of r^2 - e_F^2
     given   Var(E[s | F, g]) - Var(E[s | g])  = mean of e_g^2 - e_{F,g}^2
 
+A model is a smooth trend (splines of each column and products of two columns, by ridge regression)
+plus boosted trees for what it leaves, fitted to all parts of the rows but the one to predict.
 Where all columns have few levels, and in a population, both come from cells instead.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
+from scipy.stats import rankdata
+from threadpoolctl import threadpool_limits
 
 from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import Rows
-from firmlib.estimation.scan import How, scan
+from firmlib.estimation.scan import read, scan
+from firmlib.estimation.sums import How
 from firmlib.estimation.variance import Source
 from firmlib.features import Feature, Group
-from firmlib.joint.cells import contrast, nothing
-from firmlib.joint.learning import PARTS, design, fitted
-from firmlib.tables.checks import warn
-from firmlib.tables.columns import Column, check_present
+from firmlib.joint.interactions import BEYOND_FIRST, contrast, nothing
+from firmlib.tables.checks import short, warn
+from firmlib.tables.columns import Column
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
@@ -33,99 +35,88 @@ MIN_ROWS, FEW_ROWS = 100, 1000
 ROWS_PER_CELL, MOST_CELLS = 10, 1000
 FEW_LEVELS = 12  # of a column of numbers in cells
 STILL_LEARNING = 0.05  # a gain to mention
-
-
-@dataclass(frozen=True, eq=False)
-class Learned(Estimate):
-    """An estimate from models, with `gain` (m,): the share of V that doubling the rows added."""
-
-    gain: np.ndarray
-
-    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Say which features would have a larger V with more rows."""
-        pairs = zip(names, self.gain, strict=True)
-        some = [f"{name} (by {100 * gain:.0f} %)" for name, gain in pairs if gain > STILL_LEARNING]
-        return (f"with twice the rows, V would still grow for {', '.join(some)}",) if some else ()
+PARTS = 5  # of the rows, each predicted from the others
+LEVELS = 30  # of a nominal column, the most frequent ones
+KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
+TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "random_state": 0}
+TREES |= {"early_stopping": False}
+RIDGES = np.logspace(-3, 3, 7)  # of which one is chosen by leaving out each row
+MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
 
 def adds_to(
-    found: Sequence[Feature | Group], table: Table, sample: Rows, known: tuple[str, ...], how: How
-) -> tuple[Learned, list[Source]]:
-    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F."""
-    if both := [f.name for f in found if f.name in known]:
+    found: Mapping[str, Feature | Group], table: Table, sample: Rows, known: Sequence[str], how: How
+) -> tuple[Estimate, list[Source], tuple[str, ...]]:
+    """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F, and notes."""
+    if both := [f.name for f in found.values() if f.name in known]:
         raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
-    alone, missing = [f for f in found if isinstance(f, Feature) and not known], how.missing
-    single, sources = scan(alone, table, sample, how)
-    each: dict[Any, tuple[Estimate, float, Source]]
-    each = {f: (single.taken(np.array([k])), 0.0, sources[k]) for k, f in enumerate(alone)}
-    given, memory, silent = _columns(Group(known), table, sample, missing), {}, {}
-    for feature in progress([f for f in found if f not in each], "features"):
-        F = _columns(feature, table, sample, missing)
+    alone = [name for name, f in found.items() if isinstance(f, Feature) and not known]
+    single, sources = scan([found[name] for name in alone], table, sample, how)
+    each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
+    given, gains, silent = _columns(Group(known), table, sample, how), {}, []
+    memory = {}  # what given columns predict, by rows
+    for name in progress([name for name in found if name not in each], "features"):
+        F = _columns(found[name], table, sample, how)
         place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
         mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
-        source = Source("group" if isinstance(feature, Group) else F[0].kind, mark)
-        there = np.all([~np.isnan(c.values) | (missing != "drop") for c in [*F, *given]], axis=0)
-        rows, f, g = sample.taken(there), *([c.take(there) for c in some] for some in (F, given))
+        there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in F + given], axis=0)
+        f, g = ([c.take(there) for c in some] for some in (F, given))
+        rows, one = sample.taken(there), nothing(sample)
         X, G = design(f, rows.n), design(g, rows.n)
-        if why := "" if rows.population else _silence(X, G):
-            silent.setdefault(why, []).append(repr(feature.name))
-        one, gain = nothing(sample), 0.0
-        if not why and rows.n and np.ptp(rows.s):
-            one = _of_cells(rows, f, g)
-        if one is None:
-            one, gain = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        each[feature] = one, gain, source
+        if not rows.population and _follows(X, G):
+            silent.append(name)
+        elif (rows.s == rows.s[:1]).all():
+            pass
+        elif rows.population or _few(rows, f + g):
+            one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
+        else:
+            one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
+        kind = "group" if isinstance(found[name], Group) else F[0].kind
+        each[name] = one, Source(kind, mark)
     if silent:
-        said = "; ".join(f"{', '.join(some)}: {why}" for why, some in silent.items())
-        warn(f"importance 0 for {said}")
-    if memory and sample.n < FEW_ROWS:
+        warn(
+            f"importance 0 for {short(silent)}: constant, missing, another level in nearly every "
+            "row, or linear in the given columns"
+        )
+    if gains and sample.n < FEW_ROWS:
         warn(
             f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
             f"too small; expected at least {FEW_ROWS} rows"
         )
-    estimates, gains, sources = zip(*(each[f] for f in found), strict=True)
-    return Learned(**vars(Estimate.concatenate(estimates)), gain=np.array(gains)), [*sources]
+    grow = [f"{name} (by {100 * g:.0f} %)" for name, g in gains.items() if g > STILL_LEARNING]
+    notes = (f"with twice the rows, V would still grow for {', '.join(grow)}",) if grow else ()
+    estimates, sources = zip(*(each[name] for name in found), strict=True)
+    return Estimate.concatenate(estimates), [*sources], notes
 
 
-def _columns(f: Feature | Group, table: Table, sample: Rows, missing: str) -> list[Column]:
+def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
     """Return the columns of a feature in the rows that count."""
-    found = f.columns(table) if isinstance(f, Group) else [f.of(table)]
-    found = [column.take(sample.keep) for column in found]
-    for column in found if missing == "raise" else ():
-        check_present(f"feature {f.name!r}", column.values)
-    return found
+    parts = [Feature(f.name, Table.column, j) for j in f.places] if isinstance(f, Group) else [f]
+    return [read(part, table, sample, how) for part in parts]
 
 
-def _silence(X: np.ndarray, G: np.ndarray) -> str:
-    """Return why the columns X of a design cannot add anything to G, or an empty string."""
-    if not X.shape[1]:
-        return "constant, missing, or another level in nearly every row"
-    same = [any(min(np.ptp(x - g), np.ptp(x + g)) < 1e-9 for g in G.T) for x in X.T]
-    return "the same as a given column" if all(same) else ""
+def _follows(X: np.ndarray, G: np.ndarray) -> bool:
+    """Return whether the columns X of a design are a linear function of G, if there are any."""
+    G = np.column_stack([G, np.ones(len(G))])
+    return bool(np.abs(X - G @ np.linalg.lstsq(G, X)[0]).max(initial=0) < 1e-9)
 
 
-def _of_cells(rows: Rows, F: Sequence[Column], known: Sequence[Column]) -> Estimate | None:
-    """Measure in cells; return None if columns have many values or cells few rows."""
+def _cells(rows: Rows, columns: Sequence[Column]) -> np.ndarray:
+    """Return the number of the cell of each row, of those that the values of columns make."""
+    keys = [np.zeros(rows.n), *(column.values for column in columns)]
+    return pd.Series(rows.s).groupby(keys, dropna=False).ngroup().to_numpy()
 
-    def code(columns: Sequence[Column]) -> np.ndarray:
-        found = np.zeros(rows.n, np.intp)
-        for c in columns:
-            index = np.unique(c.values, return_inverse=True)[1]
-            found = np.unique(found * (index.max() + 1) + index, return_inverse=True)[1]
-        return found
 
-    columns = [*F, *known]
+def _few(rows: Rows, columns: Sequence[Column]) -> bool:
+    """Return whether columns have few values, and their cells enough rows."""
     few = all(c.kind == "nominal" or len(np.unique(c.values)) <= FEW_LEVELS for c in columns)
-    few = few and code(columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
-    if not few and not rows.population:
-        return None
-    return contrast(rows, rows.r, code(known), code(F), 1)
+    return few and _cells(rows, columns).max() < min(rows.n / ROWS_PER_CELL, MOST_CELLS)
 
 
-def _of_models(
-    rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict[int, list[np.ndarray]]
-) -> tuple[Estimate, float]:
-    """Measure by models of the columns X and G, kept in `memory` by width; return also the gain.
+def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[Estimate, float]:
+    """Measure by models of the columns X and G; return also the share of V that doubling rows adds.
+
+    What models of G alone predict is kept in `memory`, by the number of columns.
 
     The test is the projected covariance measure (Lundborg et al., 2024). Without an effect, two
     rows in different parts count twice, each in the model of the other, so the variance doubles.
@@ -137,25 +128,99 @@ def _of_models(
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
     width = X.shape[1] + G.shape[1]
     own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
-    if width not in memory:
-        memory[width] = [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
-    if G.shape[1] > 0 and X.shape[1] <= FEW_LEVELS:
+    if G.shape[1] and X.shape[1] <= FEW_LEVELS:
         X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
-    m_g = memory[width]
+    m_g = memory.get(width) or [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
     m = [fitted(rows, np.column_stack([X, G]), rows.r, width, every) for every in (1, 2)]
+    memory[width] = m_g
     e_g, e = (np.array([rows.r - every[own] for every in models]) for models in (m_g, m))
     d = m[0] - m_g[0]
-    effect = Estimate.of_rows(e_g[0] * (d - fitted(rows, G, d, width))[own], rows)
-    falls = Estimate.of_rows(e_g[1] ** 2 - e_g[0] ** 2, rows)
-    learning = np.maximum(falls.V - np.sqrt(falls.J), 0)
-    error = np.sqrt(2 * (effect.J + learning**2)) + TINY
+    effect = e_g[0] * (d - fitted(rows, G, d, width))[own]
     all_rows, half = e_g**2 - e**2
-    both = Estimate.of_rows(np.column_stack([all_rows, all_rows - half]), rows)
-    (V, growth), grows = both.V, (2 * np.sqrt(both.J) < both.V).all()
-    pvalue = special.ndtr(-effect.V / error)
-    one = Estimate.of_rows(all_rows + grows * (all_rows - half), rows)
-    J = one.J + grows * growth**2
+    parts = [effect, e_g[1] ** 2 - e_g[0] ** 2, all_rows, all_rows - half]
+    means = Estimate.of_rows(np.column_stack(parts), rows)
+    (effect, falls, V, growth), errors = means.V, np.sqrt(means.J)
+    learning = max(falls - errors[1], 0)
+    pvalue = special.ndtr(-effect / (np.sqrt(2 * (errors[0] ** 2 + learning**2)) + TINY))
+    grows = (2 * errors[2:] < means.V[2:]).all()
+    total = np.array([[0.0], [0.0], [1.0], [grows]])  # V + growth
+    psi = means.psi @ total
+    J = (psi**2).sum() + grows * growth**2
+    psi *= np.sqrt(J / max((psi**2).sum(), TINY))
     noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
-    psi = one.psi * np.sqrt(J / np.maximum(one.J, TINY))
-    one = replace(one, psi=psi, noise=noise, pvalue=pvalue)
+    one = Estimate(means.V @ total, noise, np.array([pvalue]), psi)
     return one, float(np.clip(growth / V, 0, 1)) if grows else 0.0
+
+
+def design(columns: Sequence[Column], n: int) -> np.ndarray:
+    """Return columns as numbers (n, k): indicators of nominal levels and of missing values."""
+    parts: list[np.ndarray] = []
+    for column in columns:
+        f = column.values
+        missing = np.isnan(f)
+        if column.kind == "nominal":
+            levels, count = np.unique(f[~missing], return_counts=True)
+            two = len(levels) == 2 and not missing.any()
+            order = np.argsort(-count, kind="stable")[: 1 if two else LEVELS]
+            some = levels[order][count[order] > 1]  # one row alone tells nothing of others
+            parts += [(f == t).astype(float) for t in some]
+        elif not missing.all():
+            f = np.where(missing, f[~missing].mean(), f)
+            f = f / max(np.abs(f).max(), 1e-300)  # so that squares neither overflow nor vanish
+            parts.append((f - f.mean()) / (f.std() or 1.0))
+        parts.append(missing.astype(float))
+    return np.column_stack([np.zeros((n, 0)), *(f for f in parts if (f != f[:1]).any())])
+
+
+def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1) -> np.ndarray:
+    """Return predictions of r (PARTS, n) by models of which the k-th did not see part k.
+
+    Each part may have scores of its own, r (PARTS, n). Models see all other rows, or every second
+    fold of them. Their `width` gives the number of knots; those that are compared share it. Trees
+    count as far as they predict what the trend leaves, so that they add little noise.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor  # these take long to import
+    from sklearn.linear_model import RidgeCV
+
+    r, sd = np.broadcast_to(r, (PARTS, rows.n)), r.std()
+    m = np.zeros((2, PARTS, rows.n))
+    if not F.shape[1] or not sd:
+        return m[0]
+    size = rows.n if rows.unit is None else int(rows.unit.max()) + 1
+    products = width * (width + 1) <= min(size / 5, MOST_PRODUCTS)
+    bases = [_basis(F, k, products) for k in KNOTS if k * width <= size / 4 or k == min(KNOTS)]
+    ranks = np.floor(250 * rankdata(F, axis=0) / rows.n)  # bins for trees
+    part, at = rows.fold % PARTS, np.arange(rows.n)
+    with threadpool_limits(1):
+        for k in range(PARTS):
+            seen = (part != k) & (rows.fold // PARTS % every == 0)
+            if not seen.any():  # few units
+                continue
+            w, target = rows.w[seen] if rows.weighted else None, r[k, seen] / sd
+            tried: Any = [(RidgeCV(RIDGES).fit(Z[seen], target, w), Z) for Z in bases]
+            ridge, Z = max(tried, key=lambda one: one[0].best_score_)
+            room = 0.25 * np.ptp(target)  # rare values may lie far out
+            trend = np.clip(ridge.predict(Z), target.min() - room, target.max() + room)
+            trees: Any = HistGradientBoostingRegressor(**TREES)
+            trees.fit(ranks[seen], target - trend[seen], w)
+            m[:, k] = sd * trend, sd * trees.predict(ranks)
+    trend, trees = m[:, part, at]
+    share = rows.w @ ((r[part, at] - trend) * trees) / max(rows.w @ trees**2, 1e-300)
+    return m[0] + np.clip(share, 0, 1) * m[1]
+
+
+def _basis(F: np.ndarray, knots: int, products: bool) -> np.ndarray:
+    """Return columns, cubic splines of them, and products of two columns."""
+    from sklearn.preprocessing import SplineTransformer
+
+    Z = np.clip((F - F.mean(axis=0)) / np.maximum(F.std(axis=0), 1e-300), -8, 8)
+    ranks = np.quantile(F, np.linspace(0.005, 0.995, knots), axis=0)
+    at = (ranks + np.linspace(ranks[0], ranks[-1], knots)) / 2  # between ranks and equal steps
+    wavy = np.array([len(np.unique(x)) > 2 for x in F.T]) & (at[0] < at[-1])
+    parts = [Z]
+    if wavy.any():
+        splines: Any = SplineTransformer(knots=at[:, wavy], extrapolation="constant")
+        parts.append(splines.fit_transform(F[:, wavy]))
+    if products:
+        parts += [Z[:, [j]] * Z[:, j:] for j in range(Z.shape[1])]
+    return np.column_stack(parts)

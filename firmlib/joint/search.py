@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations
+from itertools import chain, combinations, islice
 from math import comb
 from typing import Any
 
@@ -24,13 +24,12 @@ from firmlib.tables.table import Table
 
 __all__ = ["SearchResult", "search"]
 
-_SMALLEST = 200  # rows that are worth splitting
+_LEAST = 20  # searched rows in which a rule must hold, and fail
 _LEVELS = 32  # of a category that are looked at, the most frequent ones
 _CUTS = 9  # thresholds of a column, at tenths of the rows
 _POOL = 2000  # rules from which different ones are chosen
 _SECONDS, _SPEED, _START = 60, 3e9, 1e-4  # at most; rules times rows in a second; to begin with
-
-Rule = list[int]  # its conditions
+_ZEROS = {"number": ".0", "date": " 00:00:00", "duration": " 00:00:00"}  # not written
 
 
 def search(
@@ -39,28 +38,26 @@ def search(
     *,
     order: int = 2,
     n: int = 10,
-    min_rows: int = 20,
     distinct: float = 0.8,
     sample_weight: ArrayLike | str | None = None,
     groups: ArrayLike | str | None = None,
     categorical: Sequence[Any] | None = None,
     response_method: str = "auto",
     target: Any = None,
-    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> SearchResult:
     """Find the conjunctions of up to `order` conditions with the largest importance.
 
     A condition says that a number lies above or below a threshold (tenths of the rows), that a
-    category has a level, or that a value is missing. A random half of at least 200 rows is searched
+    category has a level, or that a value is missing. A random half of the rows is searched
     exhaustively, in less than a minute; importances come from the other half, because the best of
     many rules looks too good on the rows where it was found.
 
-    A rule must hold in `min_rows` of the searched rows, and fail in as many; it must beat each rule
-    without one of its conditions by a standard error. At most `n` rules are returned, no two with
-    the same columns and relations (>, ≤, =, ≠) or indicators correlated by more than `distinct`.
-    `sample_weight`, `groups`, `categorical`, `response_method`, `target` and `confidence_level` are
-    as for `firmlib.firm`; rows of one unit stay in one half.
+    A rule must hold in 20 of the searched rows, and fail in as many; it must beat each rule without
+    one of its conditions by a standard error. At most `n` rules are returned, no two with the same
+    columns and relations (>, ≤, =, ≠) or indicators correlated by more than `distinct`.
+    `sample_weight`, `groups`, `categorical`, `response_method` and `target` are as for
+    `firmlib.firm`; rows of one unit stay in one half.
 
     >>> import firmlib
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
@@ -70,47 +67,41 @@ def search(
     feature
     x0 > 0.481 ∧ x2 ≤ -0.00029        0.34      0.35     0.15
     """
-    for name, value in {"order": order, "n": n, "min_rows": min_rows}.items():
-        check_integer(name, value, 1)
+    check_integer("order", order, 1)
+    check_integer("n", n, 1)
     check_number("distinct", distinct, 0, 1, above=True)
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)
-    if rows.n < _SMALLEST:
-        raise ValueError(f"X has {rows.n} rows with a weight; expected at least {_SMALLEST}")
-
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
-    found = []
-    for j, name in enumerate(table.names):
-        found += _families(name, table.column(j).take(rows.keep))
-    if not found:
-        raise ValueError("no column of X has two values: there is nothing to search")
-    names = np.concatenate([some for some, _ in found])
-    holds = np.vstack([some for _, some in found])
+    columns = [(name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names)]
+    families = [family for name, column in columns for family in _families(name, column)]
+    names = np.array([name for some, _ in families for name in some])
+    holds = np.array([row for _, some in families for row in some]).reshape(-1, rows.n)
+
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
-    rules = best([some[:, seen] for _, some in found], r, p, order, min_rows)
-    rules = different(rules, holds[:, seen], r, p, n, distinct)
+    sd = r.std() or 1.0
+    some = best([some[:, seen] for _, some in families], r / sd, p, order)
+    rules = [*islice(different(some, holds[:, seen], r / sd, p, distinct), n)]
     if not rules:
         raise ValueError(
-            f"no rule of up to {order} conditions that matters holds, and fails, in min_rows="
-            f"{min_rows} searched rows; expected a score that varies, more rows or fewer min_rows"
+            f"no rule of up to {order} conditions that matters holds, and fails, in {_LEAST} "
+            "searched rows; expected a score and columns that vary, or more rows"
         )
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
-        response._replace(values=rows.s[~seen]),
-        1.0 * met[:, ~seen].T,
+        response._replace(values=rows.s),
+        1.0 * met.T,
         feature_names=[" ∧ ".join(names[rule]) for rule in rules],
-        sample_weight=rows.w[~seen],
-        groups=None if rows.unit is None else rows.unit[~seen],
-        confidence_level=confidence_level,
+        sample_weight=rows.w * ~seen,
+        groups=rows.unit,
     )
-    own = {field.name: getattr(result, field.name) for field in fields(result)}
-    searched, covered = importance(met[:, seen], r, p), met @ rows.w / rows.w.sum()
-    return SearchResult(**own, searched=searched, covered=covered)
+    searched = importance(met[:, seen], np.ones(len(p)), r, p)
+    return SearchResult(**vars(result), searched=searched, covered=met @ rows.w / rows.w.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -142,70 +133,68 @@ def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray
     if len(levels) < 2:
         return
     if column.kind == "nominal" or len(levels) == 2:
-        some = levels[np.argsort(-count, kind="stable")][:_LEVELS]
-        signs = {"=": np.equal, "≠": np.not_equal}
+        at = levels[np.argsort(-count, kind="stable")][:_LEVELS]
+        relations = [("=", np.equal), ("≠", np.not_equal)][: len(levels) - 1]
     else:
-        share = np.arange(1, _CUTS + 1) / (_CUTS + 1)
-        some = np.unique(np.quantile(f[~missing], share, method="inverted_cdf"))
-        some = levels[:-1] if len(levels) <= _CUTS + 1 else some[some < levels[-1]]
-        short = np.array([float(f"{t:.3g}") for t in some])
-        exact = column.kind != "number" or len(np.unique(short)) < len(some)
-        some, signs = some if exact else short, {">": np.greater, "≤": np.less_equal}
-    words = map(str, pd.Series(column.shown(some)))  # dates as pandas prints them
-    if column.kind == "number":
-        words = (f"{t:g}" if float(f"{t:g}") == t else repr(float(t)) for t in some)
-    words = [word.removesuffix(" 00:00:00") for word in words]
-    for sign, compare in signs.items() if len(levels) > 2 else [("=", np.equal)]:
-        yield [f"{name} {sign} {word}" for word in words], compare(f, some[:, None])
+        shares = np.arange(1, _CUTS + 1) / (_CUTS + 1)
+        of = f[~missing] if len(levels) > _CUTS + 1 else levels
+        at = np.unique(np.quantile(of, shares, method="inverted_cdf"))
+        at = at[at < levels[-1]]
+        short = np.array([float(f"{t:.3g}") for t in at])
+        at = short if column.kind == "number" and (np.diff(short) > 0).all() else at
+        relations = [(">", np.greater), ("≤", np.less_equal)]
+    shown = pd.Series(column.shown(at))  # dates as pandas prints them
+    words = [str(t).removesuffix(_ZEROS.get(column.kind, "")) for t in shown]
+    for sign, compare in relations:
+        yield [f"{name} {sign} {word}" for word in words], compare(f, at[:, None])
 
 
-def importance(A: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return Q = |sum_A p r| / sqrt(P (1 - P)), P = sum_A p (eq. 10), of sets A (k, n) of rows."""
-    P = A @ p
-    return np.abs(A @ (p * r)) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
+def importance(A: np.ndarray, B: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return Q = |sum_C p r| / sqrt(P (1 - P)), P = sum_C p (eq. 10), of each C = A and B.
+
+    The rows of A (k, n) and B (m, n) or (n,) are sets.
+    """
+    P, S = ((A * a) @ B.T for a in (p, p * r))
+    return np.abs(S) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
 
 
-def best(
-    families: Sequence[np.ndarray], r: np.ndarray, p: np.ndarray, order: int, min_rows: int
-) -> list[Rule]:
-    """Return the best rule of each set of families (k, n) of conditions, by falling Q."""
-    sizes, n, sd = [len(family) for family in families], len(r), r.std() or 1.0
+def best(families: Sequence[np.ndarray], r: np.ndarray, p: np.ndarray, order: int) -> list[list]:
+    """Return the best rule of each set of families (k, n) of conditions, by falling Q.
+
+    A rule is a list of its conditions, numbered through all families.
+    """
+    sizes, n = [len(family) for family in families], len(r)
     rules, sets = comb(sum(sizes), order), comb(len(families), order)
     if (seconds := rules * n / _SPEED + sets * _START) > _SECONDS:
         raise ValueError(
             f"{rules:.3g} rules of {order} conditions on {n} rows would take {seconds / 60:.0f} "
             f"minutes; expected at most one: search fewer columns, or up to order={order - 1}"
         )
+    depths = (combinations(range(len(families)), depth) for depth in range(1, order + 1))
     start, found = np.cumsum(sizes) - sizes, []
-    for depth in range(1, order + 1):
-        sets = list(combinations(range(len(families)), depth))
-        for some in progress(sets, f"rules of {depth} conditions"):
-            *before, last = (families[k] for k in some)
-            A = reduce(lambda A, B: (A[:, None] & B).reshape(-1, n), before, np.ones((1, n), bool))
-            rows, P, S = ((A * a) @ last.T for a in (1.0, p, p * r / sd))
-            Q = np.abs(S) / np.sqrt(np.maximum(P * (1 - P), 1e-12))
-            Q *= (rows >= min_rows) & (rows <= n - min_rows)
-            at = start[list(some)] + np.unravel_index(Q.argmax(), [sizes[k] for k in some])
-            found.append((-round(Q.max(), 9), depth, at.tolist()))
+    for some in progress([*chain.from_iterable(depths)], "rules"):
+        *before, B = (families[k] for k in some)
+        A = reduce(lambda A, B: (A[:, None] & B).reshape(-1, n), before, np.ones((1, n), bool))
+        rows = (1.0 * A) @ B.T
+        Q = importance(A, B, r, p) * (rows >= _LEAST) * (rows <= n - _LEAST)
+        at = start[[*some]] + np.unravel_index(Q.argmax(), [sizes[k] for k in some])
+        found.append((-round(Q.max(), 9), len(some), at.tolist()))
     return [rule for Q, _, rule in sorted(found)[:_POOL] if Q < 0]
 
 
 def different(
-    rules: Sequence[Rule], holds: np.ndarray, r: np.ndarray, p: np.ndarray, n: int, distinct: float
-) -> list[Rule]:
-    """Return up to n rules that differ, and beat those without one of their conditions."""
-    kept, indicators = [], np.zeros((0, len(r)))
+    rules: Sequence[list], holds: np.ndarray, r: np.ndarray, p: np.ndarray, distinct: float
+) -> Iterator[list]:
+    """Yield rules that differ, and beat those without one of their conditions."""
+    kept = []
     for rule in rules:
-        if len(kept) == n:
-            break
-        parts = [list(part) for part in combinations(rule, len(rule) - 1)]
-        A, *less = np.array([holds[some].all(axis=0) for some in [rule, *parts]])
+        parts = combinations(rule, len(rule) - 1)
+        sets = np.array([holds[[*some]].all(axis=0) for some in (rule, *parts)])
+        Q, A = importance(sets, np.ones(len(p)), r, p), sets[0]
         P = p @ A
         noise = sum(np.cov(r[B], aweights=p[B], ddof=0) / B.sum() for B in (A, ~A))
-        least = importance(np.array(less), r, p).max() + np.sqrt(P * (1 - P) * noise)
         z = (A - P) * np.sqrt(p / (P * (1 - P)))
-        alike = np.abs(indicators @ z).max(initial=0)
-        if importance(A, r, p) > least and alike <= distinct * (1 - 1e-9):
-            kept.append(rule)
-            indicators = np.vstack([indicators, z])
-    return kept
+        alike = max((abs(z @ other) for other in kept), default=0)
+        if Q[0] > Q[1:].max() + np.sqrt(P * (1 - P) * noise) and alike <= distinct * (1 - 1e-9):
+            kept.append(z)
+            yield rule

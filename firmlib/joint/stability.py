@@ -1,8 +1,5 @@
 """How much of a ranking is chance in fitting the model? Importances over refits."""
 
-from __future__ import annotations
-
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.measure import firm
-from firmlib.tables.checks import check_shape
+from firmlib.tables.checks import check_shape, is_integer
 from firmlib.tables.sources import progress
 from firmlib.tables.table import Table
 
@@ -54,20 +51,18 @@ def stability(
     from sklearn.model_selection import GroupKFold, GroupShuffleSplit, ShuffleSplit, check_cv
     from sklearn.utils import _safe_indexing
 
-    if isinstance(estimator, type) or not all(hasattr(estimator, a) for a in ("fit", "get_params")):
-        name = getattr(estimator, "__name__", type(estimator).__name__)
-        raise ValueError(f"estimator={name} must be a scikit-learn estimator, to be fitted again")
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise ValueError(f"estimator={estimator!r} must be a scikit-learn estimator to fit again")
     table = Table.of(X)
     table.check_rows("y", y)
-    y, unit = np.asarray(y), None
+    y = np.asarray(y)
     check_shape("y", y.shape[:1], (table.n,))
-    if groups is not None:
-        unit = np.unique(table.vector("groups", groups).values, return_inverse=True)[1]
+    unit = None if groups is None else table.vector("groups", groups).values
     if cv is None:
-        splitter = ShuffleSplit if unit is None else GroupShuffleSplit
-        cv = splitter(20, train_size=0.5, random_state=0)
-    elif unit is not None and isinstance(cv, Integral):
-        cv = GroupKFold(int(cv))
+        halves = ShuffleSplit if unit is None else GroupShuffleSplit
+        cv = halves(20, train_size=0.5, random_state=0)
+    elif unit is not None and is_integer(cv):
+        cv = GroupKFold(cv)
     splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
     parts, results = [train for train, _ in splitter.split(X, y, unit)], []
     if len(parts) < 2:
@@ -75,7 +70,7 @@ def stability(
     for train in progress(parts, "fits"):
         model: Any = clone(estimator)
         model.fit(_safe_indexing(X, train), y[train])
-        one = firm(model, X, features, groups=unit, **options)
+        one = firm(model, X, features, groups=groups, **options)
         results.append(one.standardize() if standardize else one)
     Q = np.array([result.importances for result in results])
     rows = np.sqrt(np.mean([result.standard_error**2 for result in results], axis=0))

@@ -1,0 +1,247 @@
+"""Interactions: what no sum of single columns explains.
+
+The best sum of curves of all columns is fitted in turn (backfitting) until nothing changes. A curve
+is piecewise linear between knots at weighted quantiles; a level of a nominal column, and a missing
+value, is a knot of its own. What the sum leaves of the scores, e, is measured in cells of bins of
+two columns:
+
+    V = Var(E[e | x_j, x_k]) - Var(E[e | x_j]) - Var(E[e | x_k]).
+
+It is 0 for every pair if the score is additive, whatever the correlations of the columns.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+from scipy.sparse import csr_array
+
+from firmlib.estimation.jackknife import TINY, Estimate
+from firmlib.estimation.rows import FOLDS, Rows, rows_of
+from firmlib.estimation.scan import read, scan
+from firmlib.estimation.sums import How
+from firmlib.estimation.variance import Bins
+from firmlib.features import Feature, Pairs, two_values
+from firmlib.scores import Score, respond
+from firmlib.tables.checks import check_memory
+from firmlib.tables.columns import Column
+from firmlib.tables.sources import progress
+from firmlib.tables.table import Table
+
+__all__ = ["Unexplained", "unexplained"]
+
+SWEEPS = 100
+NOTHING = 1e-5  # a sum of curves that leaves less of Var(s) is taken to be all of the score
+ROWS_PER_KNOT = 20
+MOST_PAIRS = 20_000
+BINS = 4, 24  # of a column, at least and at most
+BEYOND_FIRST = {(): 1, (-1,): -1}
+BEYOND_BOTH = {(): 1, (-1,): -1, (-2,): -1, (-2, -1): 1}
+"""Ways to merge cells of two factors: the axes to merge along, and the c of the bins."""
+
+
+@dataclass(frozen=True, repr=False)
+class Unexplained:
+    """The share of Var(s) that is in no sum of single columns, and its standard error."""
+
+    share: float
+    error: float
+
+    def __repr__(self) -> str:
+        digits = 0 if self.error >= 0.005 or self.share in (0, 1) else 1
+        numbers = f"{100 * self.share:.{digits}f} % ± {100 * self.error:.{digits}f}"
+        return f"{numbers} of the score's variance is in no sum of single columns"
+
+
+def hats(column: Column, w: np.ndarray, most: int) -> csr_array:
+    """Return hat functions (n, knots) around `most` knots, two in each row; lines go on outside."""
+    x = column.values
+    known = ~np.isnan(x)
+    knots, index = np.unique(x[known], return_inverse=True)
+    weight = np.bincount(index, w[known])
+    left, part = np.zeros(len(x), int), np.zeros(len(x))
+    if column.kind == "nominal":
+        rank = np.argsort(np.argsort(-weight, kind="stable"))
+        left[known] = np.minimum(rank[index], 5 * most)  # the rarest levels share a knot
+    else:
+        if len(knots) > most:  # quantiles, more of them towards both ends
+            share = (np.cumsum(weight) - weight / 2) / weight.sum()
+            wanted = special.betainc(1.5, 1.5, np.arange(0.5, most) / most)
+            knots = knots[np.unique(share.searchsorted(wanted).clip(0, len(knots) - 1))]
+        below = knots.searchsorted(x[known], side="right").clip(1, max(len(knots) - 1, 1)) - 1
+        step = np.append(np.diff(knots), 1.0)
+        left[known], part[known] = below, (x[known] - knots[below]) / step[below]
+    left[~known] = left.max() + 2  # a missing value is a knot of its own
+    value, at = (np.column_stack(both).ravel() for both in ([1 - part, part], [left, left + 1]))
+    return csr_array((value, at, np.arange(0, len(at) + 1, 2)), shape=(len(x), at.max() + 1))
+
+
+def bins(column: Column, w: np.ndarray, most: int) -> np.ndarray:
+    """Return the number of the knot that is nearest to each row, of those that are so to any."""
+    B = hats(column, w, most)
+    value = B.data.reshape(-1, 2)
+    return np.unique(B.indices[::2] + (value[:, 1] > value[:, 0]), return_inverse=True)[1]
+
+
+def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexplained]:
+    """Return what the best sum of curves leaves of the scores, as in rows left out; its share."""
+    n, r, w = rows.n, rows.r, rows.w
+    total = now = float(w @ r**2)
+    each = n / len(columns)  # rows to fit a curve to
+    most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
+    curves = [hats(column, w, n if rows.population else most) for column in columns]
+    curves = [(B, np.linalg.pinv((B.T @ (B * w[:, None])).toarray(), 1e-9, True)) for B in curves]
+    e = r.copy()
+    for _ in range(SWEEPS):
+        last = now
+        for B, inverse in curves:
+            e -= B @ (inverse @ (B.T @ (w * e)))
+        now = float(w @ e**2)
+        if now <= NOTHING * total:
+            return np.zeros(n), Unexplained(0.0, 0.0)
+        if last - now < 1e-3 * now / len(curves):
+            break
+    if not rows.population:  # e^2 / (1 - h) has no bias, even in tails with much noise
+        h = np.full(n, -len(curves) / w.sum())
+        for B, inverse in curves:
+            at, value = B.indices.reshape(-1, 2), B.data.reshape(-1, 2)
+            h += np.einsum("na,nab,nb->n", value, inverse[at[:, :, None], at[:, None]], value)
+        e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))
+    share = min(float(w @ e**2) / total, 1.0)
+    J = Estimate.of_rows((e**2 - share * r**2) * (w.sum() / total), rows).J[0]
+    return e, Unexplained(share, 0.0 if rows.population else float(np.sqrt(J)))
+
+
+def unexplained(
+    score: Score,
+    X: Any,
+    *,
+    sample_weight: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = None,
+    categorical: Sequence[Any] | None = None,
+    response_method: str = "auto",
+    target: Any = None,
+) -> Unexplained:
+    """Share of Var(s) that the best sum g_1(x_1) + g_2(x_2) + ... of single columns leaves.
+
+    A ranking of single columns does not show this part: interactions, oscillations too fast for 100
+    knots, and noise. If it is large, look at ``Pairs("interaction")`` before you drop a column.
+
+    `sample_weight`, `groups`, `categorical`, `response_method` and `target` are as for `firm`.
+
+    >>> import firmlib
+    >>> X = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> firmlib.unexplained(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
+    50 % ± 1 of the score's variance is in no sum of single columns
+    """
+    table = Table.of(X).with_categorical(categorical)
+    response = respond(score, table, response_method=response_method, target=target)
+    rows = rows_of(response.values, table, sample_weight, groups)
+    return additive(rows, [table.column(j).take(rows.keep) for j in range(table.width)])[1]
+
+
+def pairs(
+    pairs: Pairs, table: Table, rows: Rows, how: How
+) -> tuple[Estimate, list[str], Unexplained | None]:
+    """Return the estimate of all pairs, their names and, of interactions, what is unexplained."""
+    some = pairs.parts(table)
+    count = len(some) * (len(some) - 1) // 2
+    if pairs.kind != "interaction":
+        check_memory(f"{count} pairs of {len(some)} columns", (4, FOLDS, count))
+        both = list(_binary(some, table, pairs.kind))
+        return scan(both, table, rows, how)[0], [f.name for f in both], None
+    if count > MOST_PAIRS:
+        raise ValueError(
+            f"interactions of {len(some)} columns are {count} pairs; expected at most "
+            f"{MOST_PAIRS}: name fewer columns, such as the most important ones"
+        )
+    columns = [read(f, table, rows, how) for f in some]
+    if how.missing == "drop":
+        there = np.all([~np.isnan(c.values) for c in columns], axis=0)
+        if not there.any():
+            raise ValueError("missing='drop' leaves no row in which all columns are known")
+        columns, rows = [c.take(there) for c in columns], rows.taken(there)
+    e, unexplained = additive(rows, columns)
+    most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
+    each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
+    found = [contrast(rows, e, a, b, BEYOND_BOTH) for a, b in progress(each, "interactions")]
+    names = [f"{a.name} × {b.name}" for a, b in combinations(some, 2)]
+    return Estimate.concatenate(found), names, unexplained
+
+
+def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Feature]:
+    """Yield the xor, or the four conjunctions, of each pair of features with two values."""
+    each = [(f.name, *two_values(f, table)) for f in some]
+    for (f, u, x), (g, v, y) in combinations(each, 2):
+        if kind == "xor":
+            yield Feature(f"{f} ⊕ {g}", lambda x, y: np.abs(x - y), x, y, ready=True)
+            continue
+        for i, j in np.ndindex(2, 2):
+            name = f"{f}={u[i]} ∧ {g}={v[j]}"
+            yield Feature(name, _both, x, y, i, j, ready=True)
+
+
+def _both(x: np.ndarray, y: np.ndarray, i: int, j: int) -> np.ndarray:
+    return 1.0 * ((x == i) & (y == j))
+
+
+def nothing(rows: Rows, V: float = 0.0) -> Estimate:
+    """Return the estimate of a feature that explains nothing or, in a population, V."""
+    pvalue = np.full(1, np.nan if rows.population else 1.0)
+    return Estimate(np.full(1, V), np.zeros((3, 1)), pvalue, np.zeros((FOLDS, 1)))
+
+
+def contrast(
+    rows: Rows, r: np.ndarray, a: np.ndarray, b: np.ndarray, ways: dict[tuple[int, ...], int]
+) -> Estimate:
+    """Return V = sum_k c_k sum_b T_b over partitions k and their bins b, for centred scores r.
+
+    The partitions are the cells of the factors a and b, and cells merged along axes: the `ways`.
+    The test of V = 0 is that of Brown and Forsythe (1974).
+    """
+    G, shape = 1 if rows.population else FOLDS, (a.max() + 1, b.max() + 1)
+    if any(shape[k] == 1 for axis in ways for k in axis):
+        return nothing(rows)
+    check_memory("the cells of two columns", (4, G, *shape))
+    at, wr = np.ravel_multi_index((rows.fold % G, a, b), (G, *shape)), rows.w * r
+    each = (np.bincount(at, x, G * np.prod(shape)) for x in (rows.w, wr, wr**2, rows.w**2))
+    sums = np.reshape([*each], (4, G, *shape))
+    parts = {axis: _left_out(sums.sum(axis=axis), rows) for axis in ways}
+    cells = Bins(*(x[0] for x in parts[()]))
+    u = cells.p * np.maximum(cells.e, 0)
+    T, signal, noise, between = np.zeros(G + 1), 0.0, 0.0, 0.0
+    for axis, c in ways.items():  # a bin of a coarser partition has the noise of its cells
+        P, m = parts[axis].p[0], parts[axis].m[0]
+        own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(P, TINY)
+        T += c * parts[axis].T.sum(axis=-1)
+        signal += c * (P * m**2).sum()
+        noise += c * own.sum()
+        between += c * (own**2).sum()
+    if rows.population:
+        return nothing(rows, signal)
+    within = (u**2 / np.maximum(cells.n - 1, 1)).sum()
+    pvalue = float(signal <= TINY or T[0] <= 0)
+    if not pvalue and abs(noise) > 1e-15 * signal:
+        with np.errstate(all="ignore"):
+            found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
+        pvalue = np.nan_to_num(found, nan=1.0)
+
+    rest, jackknifed = cells.rest.sum(), cells.jackknifed.sum()
+    least = 4 * (cells.p * u).sum() * (rows.unit is None)  # units move all means alike
+    errors = np.array([[rest], [jackknifed - rest], [least]])
+    weight = np.bincount(rows.fold, rows.w, G)
+    return Estimate.of_folds(T[:1], T[1:, None], weight, errors, np.full(1, pvalue))
+
+
+def _left_out(sums: np.ndarray, rows: Rows) -> Bins:
+    """Return the bins of all rows and, after them, of all but each fold, from sums (4, G, ...)."""
+    sums = sums.reshape(*sums.shape[:2], -1)
+    if rows.unit is not None:  # pairs of rows in one fold are not used
+        sums[2:] = sums[1] ** 2, sums[0] ** 2
+    total = sums.sum(axis=1, keepdims=True)
+    some = np.append(total, total - sums, axis=1)
+    return Bins.of(tuple(some * (some[0] > 1e-9 * total[0])))  # not what rounding leaves
