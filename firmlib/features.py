@@ -214,7 +214,7 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         found = [Feature(table.names[j], Table.column, j) for j in left]
     elif isinstance(features, Mapping):
         found = [_of_item(f, table, str(name)) for name, f in features.items()]
-    elif _is_table(features):
+    elif len(getattr(features, "shape", ())) == 2:
         values = Table(features, "features", at_least=0)
         check_shape("features", values.data.shape, (table.n, None))
         table.check_rows("features", features)
@@ -222,15 +222,8 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         names = values.names if named else [f"f{j}" for j in range(values.width)]
         found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(names)]
     else:
-        some = [features] if _is_item(features) or not np.iterable(features) else list(features)
-        places = list(filter(is_place, some))
-        if not all(map(_is_item, some)) or len(set(places)) < len(places):
-            raise ValueError(
-                f"features={short(some)} must be columns by name or position, each once, "
-                "callables, a dict (for ready values, too) or a table (n, m) of values. Labels y "
-                "are not a feature; for a mask pass np.flatnonzero(mask)"
-            )
-        found = [_of_item(f, table) for f in some]
+        several = np.iterable(features) and not isinstance(features, str)
+        found = [_of_item(f, table) for f in (features if several else [features])]
     if not found:
         raise ValueError("features is empty; expected at least one")
     return found
@@ -254,19 +247,9 @@ def is_place(j: Any) -> bool:
     return isinstance(j, str) or is_integer(j)
 
 
-def _is_item(f: Any) -> bool:
-    return is_place(f) or isinstance(f, Group) or callable(f)
-
-
-def _is_table(features: Any) -> bool:
-    if isinstance(features, list | tuple):  # of rows
-        return any(isinstance(f, list | tuple | np.ndarray) for f in features)
-    return len(getattr(features, "shape", ())) == 2
-
-
 def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     """Return a column, a callable, a group or, under a name, values as a feature."""
-    if isinstance(f, list | tuple) and all(map(is_place, f)):
+    if name is not None and isinstance(f, list | tuple) and all(map(is_place, f)):
         columns = {*table.names, *range(-table.width, table.width)}
         if f and (len(f) != table.n or len(columns.intersection(f)) == len(f)):
             f = Group(f)
@@ -280,8 +263,13 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     if is_place(f):
         place = table.place(f)
         return Feature(name or table.names[place], Table.column, place)
+    if name is None:
+        raise ValueError(
+            f"feature {f!r} must be a column by name or position, a callable or, in a dict, values "
+            "(not labels y; for a mask pass np.flatnonzero(mask))"
+        )
     table.check_rows(f"feature {name!r}", f)
-    return Feature(str(name), Column, *read(f"feature {name!r}", f, table.n), ready=True)
+    return Feature(name, Column, *read(f"feature {name!r}", f, table.n), ready=True)
 
 
 def _called(table: Table, name: str, f: Callable) -> Column:

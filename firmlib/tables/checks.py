@@ -77,11 +77,9 @@ def refuse(message: str, bad: np.ndarray, values: np.ndarray, what: str) -> None
 
 def check_shape(name: str, shape: tuple, expected: tuple) -> None:
     """Raise unless a shape is as expected; None means any length."""
-    if len(shape) != len(expected):
-        axes = "1 axis" if len(expected) == 1 else f"{len(expected)} axes"
-        raise ValueError(f"{name} must have {axes}, got shape {shape}")
-    if any(size not in (None, found) for size, found in zip(expected, shape, strict=True)):
-        sizes = tuple("any" if size is None else size for size in expected)
+    sizes = tuple("any" if size is None else size for size in expected)
+    fits = [size in ("any", found) for size, found in zip(sizes, shape, strict=False)]
+    if len(shape) != len(sizes) or not all(fits):
         raise ValueError(f"{name} has shape {shape}, expected {sizes}")
 
 

@@ -61,9 +61,7 @@ def sample(X: Any, n: int) -> Any:
     if hasattr(X, "collect_batches"):
         import polars as pl
 
-        total = X.select(pl.len()).collect().item()
-        rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
-        return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
+        return X.filter(pl.int_range(pl.len()).shuffle(seed=0) < n).collect()
     if not _is_on_disk(X):
         return None
     groups = _row_groups(X)
