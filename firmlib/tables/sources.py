@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -61,25 +61,29 @@ def sample(X: Any, n: int) -> Any:
     if hasattr(X, "collect_batches"):
         import polars as pl
 
-        return X.filter(pl.int_range(pl.len()).shuffle(seed=0) < n).collect()
+        total = X.select(pl.len()).collect().item()
+        rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
+        return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
     if not _is_on_disk(X):
         return None
-    groups = _row_groups(X)
-    some = _drawn(len(groups))
-    return _stacked([_some_rows(groups[i](), n / len(some), i) for i in some])
+    return _stacked([_some_rows(read(), *how) for read, *how in _drawn(_row_groups(X), n)])
 
 
-def _drawn(count: int) -> list[int]:
-    """Return the chunks that a sample is drawn from: both ends of sorted rows, and random ones."""
-    inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
-    return sorted({0, count - 1, *inner.tolist()})
+def _drawn(parts: Sequence[Any], n: int) -> list[tuple[Any, int, int]]:
+    """Return the parts to draw n rows from, with the number of rows and a seed for each.
+
+    These are both ends of sorted rows, and random parts.
+    """
+    inner = np.random.default_rng(0).permutation(range(1, len(parts) - 1))[: _SAMPLED - 2]
+    some = sorted({0, len(parts) - 1, *inner.tolist()})
+    return [(parts[i], math.ceil(n / len(some)), i) for i in some]
 
 
-def _some_rows(table: Any, n: float, seed: int) -> Any:
-    """Return about n random rows of a table."""
+def _some_rows(table: Any, n: int, seed: int) -> Any:
+    """Return at most n random rows of a table."""
     total = table.shape[0]
-    rows = np.random.default_rng(seed).choice(total, min(math.ceil(n), total), replace=False)
-    return (table.iloc if hasattr(table, "iloc") else table)[np.sort(rows)]
+    rows = np.sort(np.random.default_rng(seed).choice(total, min(n, total), replace=False))
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def _stacked(tables: Sequence[Any]) -> Any:
@@ -89,7 +93,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: bool = False) -> Any:
     """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
-    from dask.base import compute, persist
+    from dask.base import persist
     from dask.delayed import delayed
     from dask.diagnostics.progress import ProgressBar
 
@@ -100,14 +104,12 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
     parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
     if empty._shared is None:
-        some = _drawn(len(parts))
+        some = [i for i, _, _ in _drawn(range(len(parts)), 0)]
         for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
-            parts[i] = part
-        share = stream.first_rows / len(some)
-        tables = compute(*(delayed(_some_rows)(parts[i], share, i) for i in some))
-        empty._find_bins(_stacked(tables), columns["groups"])
-    one = partial(_partition_sum, empty, score, columns)
-    shared = delayed(one, traverse=False)  # sent once, not with each partition
+            parts[i] = part  # so that it is computed only once
+        rows = [delayed(_some_rows)(*each) for each in _drawn(parts, stream.first_rows)]
+        empty._find_bins(delayed(_stacked)(rows).compute(), columns["groups"])
+    shared = delayed(partial(_partition_sum, empty, score, columns), traverse=False)  # sent once
     found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
     while len(found) > 1:
         found = [delayed(_merged)(found[i : i + _FAN_IN]) for i in range(0, len(found), _FAN_IN)]
@@ -116,16 +118,14 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
 
 
 def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: int) -> Any:
-    one = copy.deepcopy(stream)  # because Dask runs a lost task again
+    one = stream._emptied()
     one._start = number << 32  # rows of several partitions have different positions, and so folds
     return one.partial_fit(table, score, **columns)
 
 
 def _merged(streams: Sequence[Any]) -> Any:
-    both = copy.deepcopy(streams[0])
-    for stream in streams[1:]:
-        both.merge(stream)
-    return both
+    """Return the sum of streams, which stay as they are, because Dask runs a lost task again."""
+    return reduce(lambda both, stream: both.merge(stream), streams[1:], copy.deepcopy(streams[0]))
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
