@@ -115,9 +115,7 @@ def _multiplied(table: Table, js: Sequence[Place]) -> np.ndarray:
 def _above(table: Table, j: Place, tau: Any) -> np.ndarray:
     column = _column(table, j)
     _numbers(column, j)  # refuses a category
-    x, least = column.values, column.number("tau", tau)
-    if np.isnan(least):
-        raise ValueError(f"tau={tau!r} is not a level of column {j!r}")
+    x, least = column.values, column.number(f"tau of column {j!r}", tau)
     return np.where(np.isnan(x), np.nan, x > least)
 
 
@@ -127,10 +125,7 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
         column = _column(table, j)
         missing, number = np.isnan(column.values), np.nan
         if value is not None and not missing.all():  # in a chunk without values, no kind is known
-            number = column.number(f"value of column {j!r}", value)
-            if np.isnan(number) and table.whole:
-                levels = short(column.shown(column.codes).tolist())
-                raise ValueError(f"value {value!r} is not a level of column {j!r}: {levels}")
+            number = column.number(f"value of column {j!r}", value, known=table.whole)
         hold *= missing if value is None else column.values == number
     return hold
 

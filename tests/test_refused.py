@@ -111,7 +111,7 @@ LINE = LinearRegression().fit(X, S)
 
 SCORES = [
     (changed(S, 4, np.nan), {}, r"^score must be finite, got 1 NaN or inf, the first nan at row 4"),
-    (MASKED, {}, "^score must not be masked, got 2 masked values"),
+    (MASKED, {}, "^score must not be masked, got 2 masked"),
     (S[:-1], {}, r"^score has shape \(19,\), expected \(20,\)"),
     (X, {}, r"^target=None must be one of \[0, 1, 2\], .* of score=ndarray; firm_by_class"),
     (
@@ -207,14 +207,22 @@ RESOLVED = [
     (X, {"f": []}, r"^feature 'f' has shape \(0,\), expected \(20,\)"),
     (X, [features.Pairs("xor")], r"^feature <.*Pairs.* must be a column"),
     (X, features.conjunction({"x0": "Rome"}), "^value of column 'x0' must be a finite number, got"),
-    (X, features.threshold(0, "high"), "^tau must be a finite number, got 'high'"),
+    (X, features.threshold(0, "high"), "^tau of column 0 must be a finite number, got 'high'"),
     (X, features.linear([1, 2]), "^a has 2 entries, but X has 3 columns"),
-    (DAYS, features.threshold("day", "soon"), "^tau must be a date, got 'soon'"),
-    (DAYS, features.threshold("day", None), "^tau must be a date, got None"),
+    (DAYS, features.threshold("day", "soon"), "^tau of column 'day' must be a date, got 'soon'"),
+    (DAYS, features.threshold("day", None), "^tau of column 'day' must be a date, got None"),
     (DAYS, features.threshold("city", 1), "^'city' is a category, whose levels are not numbers"),
     (DAYS, features.linear([1, 1, 1]), "^'city' is a category|^1 is a category"),
-    (DAYS, features.literal("city", ["Rome"]), r"^value \['Rome'\] is not a level of column 'ci"),
-    (DAYS, features.literal("city", "Roma"), r"^value 'Roma' is not a level of .*\['Oslo', 'Rome"),
+    (
+        DAYS,
+        features.literal("city", ["Rome"]),
+        r"^value of column 'city' must be one of .*, got \['Rome'\]",
+    ),
+    (
+        DAYS,
+        features.literal("city", "Roma"),
+        r"^value of column 'city' must be one of \['Oslo', 'Rome'\], got 'Roma'",
+    ),
     (
         DAYS,
         features.literal("day", "Monday"),

@@ -51,8 +51,7 @@ def is_model(value: Any) -> bool:
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
     if np.ma.is_masked(value):
-        masked = np.ma.count_masked(value)
-        raise ValueError(f"{name} must not be masked, got {masked} masked values")
+        raise ValueError(f"{name} must not be masked, got {np.ma.count_masked(value)} masked")
     try:
         array = np.asarray(as_numpy(value))
         if array.dtype.kind in "mM":
@@ -130,5 +129,5 @@ def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
     """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
     size = itemsize * math.prod(map(int, shape))
     if size > MEMORY_LIMIT:
-        least, most = size / 2**30, MEMORY_LIMIT / 2**30
-        raise ValueError(f"{name} of shape {shape} would take {least:.1f} GiB, above {most:.0f}")
+        large = f"{size / 2**30:.1f} GiB, above {MEMORY_LIMIT >> 30}"
+        raise ValueError(f"{name} of shape {shape} would take {large}")

@@ -39,8 +39,8 @@ class Column(NamedTuple):
             return values
         return np.append(self.labels, np.array([None]))[np.nan_to_num(values, nan=-1).astype(int)]
 
-    def number(self, name: str, value: Any) -> float:
-        """Return the number that stands for a user's value, or nan for an unknown level."""
+    def number(self, name: str, value: Any, *, known: bool = True) -> float:
+        """Return the number that stands for a user's value; nan if it need not be `known`."""
         if self.kind in _MICROSECONDS:
             try:
                 return _moments(self.kind, [value]).values.item()  # an error if it is missing
@@ -52,6 +52,8 @@ class Column(NamedTuple):
         if not found and self.labels.dtype.kind in "iu":  # between two levels
             check_number(name, value)
             return float(np.searchsorted(self.labels, value)) - 0.5
+        if not found and known:
+            raise ValueError(f"{name} must be one of {short(self.labels.tolist())}, got {value!r}")
         return float(found[0]) if found else np.nan
 
     def nominal(self) -> Self:
@@ -111,8 +113,7 @@ def read(name: str, values: Any, n: int) -> Column:
         array = as_array(name, values)
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
-    if (shape := known.shape + found.shape[1:]) != (n,):  # a struct has a second axis
-        check_shape(name, shape, (n,))
+    check_shape(name, known.shape + found.shape[1:], (n,))  # a struct has a second axis
     column = _of_known(name, found)
     placed = np.full(n, np.nan)
     placed[known] = column.values
