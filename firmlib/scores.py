@@ -61,14 +61,12 @@ def respond(score: Score, table: Table, *, response_method: str, target: Any) ->
         return score
     method, answer = _answer(score, table, response_method)
     two = len(getattr(score, "classes_", ())) == 2
-    numbers = (
-        (method not in RESPONSE_METHODS or (method == "predict" and two))
-        and np.shape(answer)[1:] in [(), (1,)]
-        and pd.api.types.infer_dtype(np.ravel(answer)) not in ("string", "bytes")
-    )
+    plain = method not in RESPONSE_METHODS or (method == "predict" and two)
+    one = plain and np.shape(answer)[1:] in [(), (1,)]
+    numbers = one and pd.api.types.infer_dtype(np.ravel(answer)) not in ("string", "bytes")
     found = {} if target is None and numbers else _by_target(score, method, answer)
     if target is None and two and len(found) == 2:
-        target = [*found][1]
+        target = [*found][1]  # of two classes, the second
     if (found or target is not None) and target not in found:
         raise ValueError(
             f"target={target!r} must be one of {short([*found], 8)}, the classes or outputs of "
@@ -82,8 +80,9 @@ def respond_all(score: Score, table: Table, response_method: str) -> list[Respon
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer)
     if not found:
-        kind = type(score).__name__
-        raise ValueError(f"estimator={kind} has no classes and one output; use firm")
+        raise ValueError(
+            f"estimator={type(score).__name__} has no classes and one output; use firm"
+        )
     return [_checked(values, table, method, target) for target, values in found.items()]
 
 
@@ -130,11 +129,7 @@ def _of_module(module: Any, torch: Any, X: Any) -> Any:
     if not isinstance(X, torch.Tensor):
         like = next(iter(module.parameters()), None)
         dtype, device = getattr(like, "dtype", None), getattr(like, "device", None)
-        try:
-            dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
-        except (TypeError, ValueError) as error:
-            wanted = "takes a tensor of numbers, so pass a function: lambda X: model(encode(X))"
-            raise ValueError(f"score={kind} {wanted} ({error})") from error
+        dense = check_array(f"X of score={kind}", X.toarray() if is_sparse(X) else X, 2)
         X = torch.as_tensor(dense, dtype=dtype, device=device)
     with torch.no_grad():
         return module(X)
