@@ -152,7 +152,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "scores": [
         ("scores.py", "(first, values), strict", "(values, first), strict"),
-        ("scores.py", "None if numbers else [*found][1]", "None if numbers else [*found][0]"),
+        ("scores.py", "target = [*found][1]", "target = [*found][0]"),
         ("scores.py", "{label: values == label", "{label: values != label"),
     ],
     "measure result": [

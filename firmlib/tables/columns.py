@@ -91,8 +91,8 @@ def as_array(name: str, values: Any) -> np.ndarray:
         array = np.asanyarray(values)  # which keeps a mask
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must have rows of one length: {error}") from error
-    words = isinstance(values, list | tuple) and array.dtype.kind in "USV"
-    return np.array(values, dtype=object) if words else array
+    kinds = "USV" if isinstance(values, list | tuple) else "V"
+    return np.array(values, dtype=object) if array.dtype.kind in kinds else array
 
 
 def read(name: str, values: Any, n: int) -> Column:
