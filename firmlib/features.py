@@ -228,8 +228,7 @@ def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None
     """Return the names of features, or `feature_names` instead; all must differ."""
     if feature_names is not None:
         if isinstance(feature_names, str) or len(feature_names) != len(names):
-            some = short(feature_names)
-            raise ValueError(f"feature_names={some} must be a list of {len(names)} names")
+            raise ValueError(f"feature_names={short(feature_names)} must be a list of {len(names)}")
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
@@ -268,6 +267,4 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
 
 
 def _called(table: Table, name: str, f: Callable) -> Column:
-    values = f(table.data)
-    values = np.asarray(values)[:, 0] if np.shape(values)[1:] == (1,) else values
-    return read(f"feature {name!r}", values, table.n)
+    return read(f"feature {name!r}", f(table.data), table.n)

@@ -94,8 +94,8 @@ def _checked(values: Any, table: Table, method: str, target: Any) -> Response:
 
 def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]:
     """Evaluate a score on the rows of a table; return the method and its values."""
-    check_option("response_method", response_method, ("auto", *RESPONSE_METHODS))
-    kind, methods = type(score).__name__, [m for m in RESPONSE_METHODS if hasattr(score, m)]
+    methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
+    check_option("response_method", response_method, ("auto", *(methods or RESPONSE_METHODS)))
     array = hasattr(score, "__len__") and not hasattr(score, "fit")
     if isinstance(score, type | str) or not (methods or callable(score) or array):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
@@ -105,12 +105,10 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
         )
     if methods:
         method = methods[0] if response_method == "auto" else response_method
-        if method not in methods:
-            raise ValueError(f"response_method={method!r}: {kind} has no such method")
         options = getattr(score, "get_params", dict)().items()
         ovo = [k for k, v in options if k.endswith("decision_function_shape") and v == "ovo"]
         if ovo and method == "decision_function" and len(score.classes_) > 2:
-            raise ValueError(f"score={kind} has a value per pair of classes; set {ovo[0]}='ovr'")
+            raise ValueError(f"score={score!r} has a value per pair of classes; set {ovo[0]}='ovr'")
         return method, as_numpy(getattr(score, method)(table.data))
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(score, torch.nn.Module):

@@ -124,7 +124,11 @@ SCORES = [
     (SVC, {}, "^score=<class '.*SVC'> must be a fitted model"),
     (SVC(), {}, "^This SVC instance is not fitted yet"),
     (S, {"response_method": "proba"}, r"^response_method='proba' is unknown; expected .*'auto'"),
-    (LINE, {"response_method": "predict_proba"}, "LinearRegression has no such method"),
+    (
+        LINE,
+        {"response_method": "predict_proba"},
+        r"^response_method='predict_proba' is unknown; .*\['auto', 'predict'\]",
+    ),
     (LINE, {"target": 1}, r"^target=1 must be one of \[\], .*LinearRegression"),
     (lambda X: S, {"target": 1}, "^target=1 must be one of .* of score=function"),
     (LogisticRegression().fit(X, LABELS), {"target": 2}, r"^target=2 must be .* \[0, 1\]"),
@@ -140,7 +144,7 @@ SCORES = [
     (
         SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4),
         {"target": 1},
-        "^score=SVC has a value per pair of classes; set decision_function_shape='ovr'",
+        "^score=SVC.* has a value per pair of classes; set decision_function_shape='ovr'",
     ),
     (pd.Series(S, index=range(1, 21)), {}, r"^score has the index \[1, .*, but X has \[0, "),
 ]

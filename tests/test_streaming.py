@@ -242,7 +242,7 @@ REFUSED = [
     (lambda: StreamingFirm(bins=[0, 1]), r"^bins=\[0, 1\] must be the"),
     (
         lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S),
-        "^feature_names=.'a'.* must be a list of 5 names",
+        "^feature_names=.'a'.* must be a list of 5",
     ),
     (lambda: StreamingFirm().result(), "^there are no rows yet; expected partial_"),
     (lambda: StreamingFirm(bins=BINS).result(), "^there are no rows yet"),

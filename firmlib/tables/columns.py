@@ -71,15 +71,16 @@ class Column(NamedTuple):
         if np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
-            kinds = f"{before.kind} values in one chunk and {self.kind} values in another"
-            raise ValueError(f"{name} holds {kinds}")
+            raise ValueError(
+                f"{name} holds {before.kind} values in one chunk and {self.kind} later"
+            )
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
-        labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
-        new = labels[len(before.labels) :].tolist()
+        old = before.labels.tolist()
+        labels = pd.Index([*old, *self.labels.tolist()], dtype=object).unique()
+        new = labels[len(old) :].tolist()
         if new and self.kind == "ordered":
-            levels = f"the ordered levels {short(before.labels.tolist())} in one chunk"
-            raise ValueError(f"{name} has {levels} and also {short(new)} in another")
+            raise ValueError(f"{name} has the ordered levels {short(old)} and later {short(new)}")
         codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
         labels = labels.to_numpy() if new else before.labels
         return self._replace(values=codes.astype(float), labels=labels)
@@ -111,6 +112,7 @@ def read(name: str, values: Any, n: int) -> Column:
         found = series.drop_nulls().to_numpy()  # integers stay integers
     else:
         array = as_array(name, values)
+        array = array[:, 0] if array.shape[1:] == (1,) else array
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
     check_shape(name, known.shape + found.shape[1:], (n,))  # a struct has a second axis

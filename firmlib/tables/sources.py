@@ -41,8 +41,8 @@ def _is_on_disk(X: Any) -> bool:
 def named(score: Any, **columns: Any) -> dict[str, Any]:
     """Return the weights and groups of rows in chunks; raise unless they name columns."""
     if not is_model(score):
-        wanted = "must be a fitted model or a callable, because the rows come in chunks"
-        raise ValueError(f"score={type(score).__name__} {wanted}; or pass scores to partial_fit")
+        kind = type(score).__name__
+        raise ValueError(f"score={kind} must be a fitted model or a callable for rows in chunks")
     for name, value in columns.items():
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{name} must name a column, because the rows come in chunks")
@@ -136,9 +136,6 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
     except (OSError, ValueError) as error:  # of pyarrow
         wanted = "a Parquet file, a folder or a pattern of them; read others with pandas.read_csv"
         raise ValueError(f"X={X!r} must be {wanted} ({error})") from error
-    for group in groups:
-        rows = sum(part.num_rows for part in group.row_groups or [])
-        check_memory(f"a row group of {group.path}", (rows, len(data.schema)))
     if not groups:
         raise ValueError(f"X={X!r} has no rows")
     return [lambda group=group: group.to_table(schema=data.schema).to_pandas() for group in groups]
