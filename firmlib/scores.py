@@ -80,9 +80,8 @@ def respond_all(score: Score, table: Table, response_method: str) -> list[Respon
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer)
     if not found:
-        raise ValueError(
-            f"estimator={type(score).__name__} has no classes and one output; use firm"
-        )
+        kind = type(score).__name__
+        raise ValueError(f"estimator={kind} has no classes and one output; use firm")
     return [_checked(values, table, method, target) for target, values in found.items()]
 
 

@@ -272,7 +272,7 @@ def two_chunks(one, other):
 
 SIZES = [pd.Categorical(list(w), ordered=True) for w in ("aba", "aca")]
 REFUSED += [
-    (two_chunks(["a", "b", None], [1, 2, 1]), "'f'.* holds nominal values in one chunk and number"),
+    (two_chunks(["a", "b", None], [1, 2, 1]), "'f'.* holds nominal values in one chunk, number"),
     (two_chunks(*SIZES), r"'f'.* has the ordered levels \['a', 'b'\] .* \['c'\]"),
 ]
 

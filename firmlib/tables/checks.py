@@ -127,8 +127,6 @@ def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = F
 
 def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
     """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
-    gib = itemsize * math.prod(map(int, shape)) / 2**30
-    if gib > MEMORY_LIMIT / 2**30:
-        raise ValueError(
-            f"{name} of shape {shape} would take {gib:.1f} GiB, above {MEMORY_LIMIT >> 30}"
-        )
+    gib, most = itemsize * math.prod(map(int, shape)) / 2**30, MEMORY_LIMIT / 2**30
+    if gib > most:
+        raise ValueError(f"{name} of shape {shape} would take {gib:.1f} GiB, above {most:.0f}")

@@ -71,9 +71,7 @@ class Column(NamedTuple):
         if np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
-            raise ValueError(
-                f"{name} holds {before.kind} values in one chunk and {self.kind} later"
-            )
+            raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
         old = before.labels.tolist()
@@ -101,11 +99,10 @@ def read(name: str, values: Any, n: int) -> Column:
     values = as_numpy(values)
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):
-        check_shape(name, values.shape, (n,))
         given: Any = pd.Categorical(values)
-        kind = "ordered" if given.ordered else "nominal"
-        codes = np.where(given.codes < 0, np.nan, given.codes)
-        return Column(codes, kind, given.categories.astype(object).to_numpy())
+        column = read(name, np.ma.masked_less(given.codes, 0), n)
+        labels = given.categories.astype(object).to_numpy()
+        return column._replace(kind="ordered" if given.ordered else "nominal", labels=labels)
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series) and not isinstance(dtype, np.dtype):
         known = ~series.is_null().to_numpy().astype(bool)
