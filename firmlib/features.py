@@ -195,8 +195,8 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     seen = np.unique(x[~np.isnan(x)])
     shown = column.shown(seen[:6]).tolist()
     if not 0 < len(seen) <= 2:
-        cure = f"{'literal' if column.kind == 'nominal' else 'threshold'}({feature.name!r}, ...)"
-        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
+        cure = "pair features.literal or features.threshold"
+        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; {cure}")
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import RESPONSE_METHODS, as_numpy, check_array, check_option, short
+from firmlib.tables.checks import as_numpy, check_array, check_option, is_array, short
 from firmlib.tables.table import Table, is_sparse
 
 __all__ = ["as_score", "class_scores"]
 
+RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
 Score = Any  # a fitted estimator, a callable X -> (n,), or an array (n,)
 
 
@@ -95,8 +96,7 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
     """Evaluate a score on the rows of a table; return the method and its values."""
     methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
     check_option("response_method", response_method, ("auto", *(methods or RESPONSE_METHODS)))
-    array = hasattr(score, "__len__") and not hasattr(score, "fit")
-    if isinstance(score, type | str) or not (methods or callable(score) or array):
+    if isinstance(score, type | str) or not (methods or callable(score) or is_array(score)):
         own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
             f"score={score!r} must be a fitted model, a function of X (such as "

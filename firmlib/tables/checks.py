@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 MEMORY_LIMIT = 8 * 2**30  # bytes above which an array is refused before it is allocated
-RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
 
 
 def short(values: Sequence, most: int = 5) -> str:
@@ -43,9 +42,9 @@ def is_integer(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_model(value: Any) -> bool:
-    """Return whether `value` is an estimator or a function, which must be evaluated on rows."""
-    return callable(value) or any(hasattr(value, m) for m in ("fit", *RESPONSE_METHODS))
+def is_array(value: Any) -> bool:
+    """Return whether `value` has a length and is no model, which may have one, too."""
+    return hasattr(value, "__len__") and not hasattr(value, "fit") and not callable(value)
 
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import check_memory, check_shape, is_model
+from firmlib.tables.checks import check_memory, check_shape, is_array
 
 _SAMPLED = 16  # row groups or partitions that a sample is drawn from
 _FAN_IN = 8  # parts that one task merges
@@ -40,7 +40,7 @@ def _is_on_disk(X: Any) -> bool:
 
 def named(score: Any, **columns: Any) -> dict[str, Any]:
     """Return the weights and groups of rows in chunks; raise unless they name columns."""
-    if not is_model(score):
+    if is_array(score):
         kind = type(score).__name__
         raise ValueError(f"score={kind} must be a fitted model or a callable for rows in chunks")
     for name, value in columns.items():
