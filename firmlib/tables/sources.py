@@ -66,17 +66,15 @@ def sample(X: Any, n: int) -> Any:
         return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
     if not _is_on_disk(X):
         return None
-    return _stacked([_some_rows(read(), *how) for read, *how in _drawn(_row_groups(X), n)])
+    groups = _row_groups(X)
+    return _stacked([_some_rows(groups[i](), m, i) for i, m in _drawn(len(groups), n).items()])
 
 
-def _drawn(parts: Sequence[Any], n: int) -> list[tuple[Any, int, int]]:
-    """Return the parts to draw n rows from, with the number of rows and a seed for each.
-
-    These are both ends of sorted rows, and random parts.
-    """
-    inner = np.random.default_rng(0).permutation(range(1, len(parts) - 1))[: _SAMPLED - 2]
-    some = sorted({0, len(parts) - 1, *inner.tolist()})
-    return [(parts[i], math.ceil(n / len(some)), i) for i in some]
+def _drawn(count: int, n: int) -> dict[int, int]:
+    """Return the parts to draw n rows from, the first, the last and some, with the rows of each."""
+    inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
+    some = sorted({0, count - 1, *inner.tolist()})
+    return dict.fromkeys(some, math.ceil(n / len(some)))
 
 
 def _some_rows(table: Any, n: int, seed: int) -> Any:
@@ -104,10 +102,10 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any], progress: b
         check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
     parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
     if empty._shared is None:
-        some = [i for i, _, _ in _drawn(range(len(parts)), 0)]
+        some = _drawn(len(parts), stream.first_rows)
         for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
             parts[i] = part  # so that it is computed only once
-        rows = [delayed(_some_rows)(*each) for each in _drawn(parts, stream.first_rows)]
+        rows = [delayed(_some_rows)(parts[i], m, i) for i, m in some.items()]
         empty._find_bins(delayed(_stacked)(rows).compute(), columns["groups"])
     shared = delayed(partial(_partition_sum, empty, score, columns), traverse=False)  # sent once
     found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
