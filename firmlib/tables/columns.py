@@ -112,7 +112,8 @@ def read(name: str, values: Any, n: int) -> Column:
         array = array[:, 0] if array.shape[1:] == (1,) else array
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
-    check_shape(name, known.shape + found.shape[1:], (n,))  # a struct has a second axis
+    if (shape := known.shape + found.shape[1:]) != (n,):  # a struct has a second axis
+        check_shape(name, shape, (n,))
     column = _of_known(name, found)
     placed = np.full(n, np.nan)
     placed[known] = column.values
