@@ -253,7 +253,7 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
         return Feature(name or f.name, f.function, *f.args, ready=f.ready)
     if callable(f):
         name = name or str(getattr(f, "__name__", repr(f)))
-        return Feature(name, _called, name, f)
+        return Feature(name, lambda table: read(f"feature {name!r}", f(table.data), table.n))
     if is_place(f):
         place = table.place(f)
         return Feature(name or table.names[place], Table.column, place)
@@ -262,9 +262,4 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
             f"feature {f!r} must be a column by name or position, a callable or, in a dict, values "
             "(not labels y; for a mask pass np.flatnonzero(mask))"
         )
-    table.check_rows(f"feature {name!r}", f)
-    return Feature(name, Column, *read(f"feature {name!r}", f, table.n), ready=True)
-
-
-def _called(table: Table, name: str, f: Callable) -> Column:
-    return read(f"feature {name!r}", f(table.data), table.n)
+    return Feature(name, Column, *table.vector(f"feature {name!r}", f), ready=True)
