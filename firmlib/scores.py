@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import as_numpy, check_array, check_option, is_array, short
+from firmlib.tables.checks import as_numpy, check_array, check_option, is_array, refuse, short
 from firmlib.tables.table import Table, is_sparse
 
 __all__ = ["as_score", "class_scores"]
@@ -143,7 +143,7 @@ def _by_target(score: Score, method: str, answer: Any, own: Any = None) -> dict[
             for target, s in _by_target(score, method, values, own).items()
         }
     values, targets = np.asanyarray(answer), np.asarray(classes).tolist()  # which keeps a mask
-    if values.ndim == 2 and (targets or values.shape[1] > 1):
+    if values.ndim == 2 and (targets or values.shape[1] > 1 or method not in RESPONSE_METHODS):
         named = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])
         return dict(zip(targets or named, values.T, strict=True))
     if method in ("decision_function", "predict_proba"):  # of two classes it is for the second
@@ -152,5 +152,6 @@ def _by_target(score: Score, method: str, answer: Any, own: Any = None) -> dict[
     tags = getattr(score, "__sklearn_tags__", None)
     clusters = tags is not None and tags().estimator_type == "clusterer"
     if clusters or (method not in RESPONSE_METHODS and values.dtype.kind != "f"):
-        targets = pd.factorize(np.ravel(values), sort=True)[1].tolist()
+        refuse("score must not be missing", pd.isna(values), values, "missing labels")
+        targets = np.unique(values).tolist()
     return {label: values == label for label in targets}

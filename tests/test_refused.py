@@ -132,6 +132,7 @@ SCORES = [
     (LINE, {"target": 1}, r"^target=1 must be one of \[\], .*LinearRegression"),
     (lambda X: S, {"target": 1}, "^target=1 must be one of .* of score=function"),
     (LogisticRegression().fit(X, LABELS), {"target": 2}, r"^target=2 must be .* \[0, 1\]"),
+    (["ham", None] * 10, {"target": "ham"}, "^score must not be missing, got 10 .* None at row 1"),
     (["ham", "spam"] * 10, {"target": "eggs"}, r"^target='eggs' must be .*\['ham', 'spam'\]"),
     (S, {"target": 7}, r"^target=7 must be one of .{,250}$"),
     (OneClassSVM().fit(X), {"target": 1}, "^target=1 .*OneClassSVM"),
