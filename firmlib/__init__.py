@@ -30,7 +30,8 @@ __all__ = [
     "stability", "strings", "unexplained",
 ]  # fmt: skip
 _HOMES = (  # as they import each other
-    "measure", "result", "streaming", "joint.interactions", "joint.search", "joint.stability", "display"
+    "measure", "result", "streaming", "joint.interactions", "joint.search", "joint.stability",
+    "display",
 )  # fmt: skip
 
 

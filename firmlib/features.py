@@ -115,9 +115,7 @@ def _multiplied(table: Table, js: Sequence[Place]) -> np.ndarray:
 def _above(table: Table, j: Place, tau: Any) -> np.ndarray:
     column = _column(table, j)
     _numbers(column, j)  # refuses a category
-    x, least = column.values, column.number("tau", tau)
-    if np.isnan(least):
-        raise ValueError(f"tau={tau!r} is not a level of column {j!r}")
+    x, least = column.values, column.number(f"tau of column {j!r}", tau)
     return np.where(np.isnan(x), np.nan, x > least)
 
 
@@ -127,10 +125,7 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
         column = _column(table, j)
         missing, number = np.isnan(column.values), np.nan
         if value is not None and not missing.all():  # in a chunk without values, no kind is known
-            number = column.number(f"value of column {j!r}", value)
-            if np.isnan(number) and table.whole:
-                levels = short(column.shown(column.codes).tolist())
-                raise ValueError(f"value {value!r} is not a level of column {j!r}: {levels}")
+            number = column.number(f"value of column {j!r}", value, known=table.whole)
         hold *= missing if value is None else column.values == number
     return hold
 
@@ -197,8 +192,8 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     seen = np.unique(x[~np.isnan(x)])
     shown = column.shown(seen[:6]).tolist()
     if not 0 < len(seen) <= 2:
-        cure = f"{'literal' if column.kind == 'nominal' else 'threshold'}({feature.name!r}, ...)"
-        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; use {cure}")
+        cure = "pair features.literal or features.threshold"
+        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; {cure}")
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
@@ -211,7 +206,7 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         found = [Feature(table.names[j], Table.column, j) for j in left]
     elif isinstance(features, Mapping):
         found = [_of_item(f, table, str(name)) for name, f in features.items()]
-    elif _is_table(features):
+    elif len(getattr(features, "shape", ())) == 2:
         values = Table(features, "features", at_least=0)
         check_shape("features", values.data.shape, (table.n, None))
         table.check_rows("features", features)
@@ -219,15 +214,8 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         names = values.names if named else [f"f{j}" for j in range(values.width)]
         found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(names)]
     else:
-        some = [features] if _is_item(features) or not np.iterable(features) else list(features)
-        places = list(filter(is_place, some))
-        if not all(map(_is_item, some)) or len(set(places)) < len(places):
-            raise ValueError(
-                f"features={short(some)} must be columns by name or position, each once, "
-                "callables, a dict (for ready values, too) or a table (n, m) of values. Labels y "
-                "are not a feature; for a mask pass np.flatnonzero(mask)"
-            )
-        found = [_of_item(f, table) for f in some]
+        several = np.iterable(features) and not isinstance(features, str)
+        found = [_of_item(f, table) for f in (features if several else [features])]
     if not found:
         raise ValueError("features is empty; expected at least one")
     return found
@@ -237,8 +225,7 @@ def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None
     """Return the names of features, or `feature_names` instead; all must differ."""
     if feature_names is not None:
         if isinstance(feature_names, str) or len(feature_names) != len(names):
-            some = short(feature_names)
-            raise ValueError(f"feature_names={some} must be a list of {len(names)} names")
+            raise ValueError(f"feature_names={short(feature_names)} must be a list of {len(names)}")
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
@@ -251,19 +238,9 @@ def is_place(j: Any) -> bool:
     return isinstance(j, str) or is_integer(j)
 
 
-def _is_item(f: Any) -> bool:
-    return is_place(f) or isinstance(f, Group) or callable(f)
-
-
-def _is_table(features: Any) -> bool:
-    if isinstance(features, list | tuple):  # of rows
-        return any(isinstance(f, list | tuple | np.ndarray) for f in features)
-    return len(getattr(features, "shape", ())) == 2
-
-
 def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     """Return a column, a callable, a group or, under a name, values as a feature."""
-    if isinstance(f, list | tuple) and all(map(is_place, f)):
+    if name is not None and isinstance(f, list | tuple) and all(map(is_place, f)):
         columns = {*table.names, *range(-table.width, table.width)}
         if f and (len(f) != table.n or len(columns.intersection(f)) == len(f)):
             f = Group(f)
@@ -273,15 +250,13 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
         return Feature(name or f.name, f.function, *f.args, ready=f.ready)
     if callable(f):
         name = name or str(getattr(f, "__name__", repr(f)))
-        return Feature(name, _called, name, f)
+        return Feature(name, lambda table: read(f"feature {name!r}", f(table.data), table.n))
     if is_place(f):
         place = table.place(f)
         return Feature(name or table.names[place], Table.column, place)
-    table.check_rows(f"feature {name!r}", f)
-    return Feature(str(name), Column, *read(f"feature {name!r}", f, table.n), ready=True)
-
-
-def _called(table: Table, name: str, f: Callable) -> Column:
-    values = f(table.data)
-    values = np.asarray(values)[:, 0] if np.shape(values)[1:] == (1,) else values
-    return read(f"feature {name!r}", values, table.n)
+    if name is None:
+        raise ValueError(
+            f"feature {f!r} must be a column by name or position, a callable or, in a dict, values "
+            "(not labels y; for a mask pass np.flatnonzero(mask))"
+        )
+    return Feature(name, Column, *table.vector(f"feature {name!r}", f), ready=True)

@@ -25,7 +25,6 @@ from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
-FIRST_ROWS = 10_000  # a sample that determines the bins
 UNKNOWN = Column(np.empty(0), "unknown")  # until there is a value
 _OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
 
@@ -231,7 +230,7 @@ confidence_level
         if hasattr(X, "__dask_graph__") or not is_source(X):
             return self.partial_fit(X, score, **columns)
         if self._given is None:
-            self._find_bins(sample(X, FIRST_ROWS), groups)
+            self._find_bins(sample(X), groups)
         for part in progress(chunks(X), "chunks"):
             self.partial_fit(part, score, **columns)
         return self

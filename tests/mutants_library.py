@@ -130,14 +130,15 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
          "placed[: known.sum()] = column.values"),
         ("tables/columns.py", ".max(initial=0.0) >= 2**53", ".max(initial=0.0) >= 2**60"),
         ("tables/table.py", "values[data.indices[stored]]", "values[: stored.stop - stored.start]"),
-        ("tables/columns.py", "float(found[0]) if found else np.nan",
-         "float(found[0]) if found else 0"),
+        ("tables/columns.py", "if not found and known:", "if found and known:"),
         ("tables/table.py", "data.sum_duplicates()", "data.sort_indices()"),
     ],
     "features": [
         ("features.py", "np.where(np.isnan(x), np.nan, x > least)", "1.0 * (x > least)"),
         ("features.py", "missing if value is None else", "missing if number is None else"),
         ("features.py", "x != seen[0])", "x == seen[0])"),
+        ("tables/columns.py", "float(found[0]) if found else np.nan",
+         "float(found[0]) if found else 0"),
         ("features.py", "len(f) != table.n or len(columns.intersection(f)) == len(f)", "True"),
     ],
     "joint": [
@@ -159,7 +160,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "scores": [
         ("scores.py", "(first, values), strict", "(values, first), strict"),
-        ("scores.py", "None if numbers else [*found][1]", "None if numbers else [*found][0]"),
+        ("scores.py", "target = [*found][1]", "target = [*found][0]"),
         ("scores.py", "{label: values == label", "{label: values != label"),
     ],
     "measure result": [

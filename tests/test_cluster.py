@@ -169,7 +169,7 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
             lambda: firm(model, "nowhere/*.parquet"),
             "^X='nowhere/.*' must be a Parquet file, a folder",
         ),
-        (lambda: firm(linear, da.zeros(9)), r"^X must have 2 axes, got shape \(9,\)"),
+        (lambda: firm(linear, da.zeros(9)), r"^X has shape \(9,\), expected \('any', 'any'\)"),
         (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),
         (
             lambda: firm(linear, da.from_array(F), sample_weight=np.ones(N)),

@@ -73,7 +73,7 @@ def test_two_gaussians_have_the_moments_asked_for():
     np.testing.assert_array_equal(X, again)
     for bad in ({"n": 1}, {"shift": [[1.0]]}):
         with pytest.raises(
-            ValueError, match=r"n must be an integer at least 4|shift must have 1 ax"
+            ValueError, match=r"n must be an integer at least 4|shift has shape \(1, 1\)"
         ):
             two_gaussians(**bad)
 

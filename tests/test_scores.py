@@ -132,7 +132,7 @@ def test_tensors_are_scores_and_tables():
 
 def test_a_torch_module_says_what_it_needs(torch):
     words = pd.DataFrame({"city": ["Rome", "Oslo"]})
-    with pytest.raises(ValueError, match=r"^score=Module takes a tensor of numbers, .*lambda X"):
+    with pytest.raises(ValueError, match=r"^X of score=Module must hold numbers, got .*'Rome'"):
         as_score(Module(), words)
     training = Module()
     training.training = True

@@ -111,7 +111,7 @@ CALLS = {
     "weights": (lambda: poim(WDSClassifier(), 2), r"^weights is a WDSClassifier; .*pass fit_surr"),
     "no n": (lambda: poim(len, 2, U), r"^weights is a builtin.*background and n"),
     "not callable": (lambda: fit_surrogate(3, U, 100), "^score is a int; expected a function"),
-    "shape": (lambda: fit_surrogate(lambda X: X, U, 100), "^the result of score must have 1 axis"),
+    "shape": (lambda: fit_surrogate(lambda X: X, U, 100), "^the result of score has shape"),
     "confirm": (lambda: confirm(len, ["A"], U, 50), "^motifs must be Motif objects or"),
     "MEME name": (lambda: to_meme({"two\u2028lines": np.eye(4)}), "expected one line of text"),
 }

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 MEMORY_LIMIT = 8 * 2**30  # bytes above which an array is refused before it is allocated
-RESPONSE_METHODS = ("decision_function", "predict_proba", "predict", "score_samples")
 
 
 def short(values: Sequence, most: int = 5) -> str:
@@ -43,16 +42,15 @@ def is_integer(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_model(value: Any) -> bool:
-    """Return whether `value` is an estimator or a function, which must be evaluated on rows."""
-    return callable(value) or any(hasattr(value, m) for m in ("fit", *RESPONSE_METHODS))
+def is_array(value: Any) -> bool:
+    """Return whether `value` has a length and is no model, which may have one, too."""
+    return hasattr(value, "__len__") and not hasattr(value, "fit") and not callable(value)
 
 
 def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = None) -> np.ndarray:
     """Return `value` as a finite float array with `ndim` axes; None in `shape` means any length."""
     if np.ma.is_masked(value):
-        masked = np.ma.count_masked(value)
-        raise ValueError(f"{name} must not be masked, got {masked} masked values")
+        raise ValueError(f"{name} must not be masked, got {np.ma.count_masked(value)} masked")
     try:
         array = np.asarray(as_numpy(value))
         if array.dtype.kind in "mM":
@@ -77,11 +75,9 @@ def refuse(message: str, bad: np.ndarray, values: np.ndarray, what: str) -> None
 
 def check_shape(name: str, shape: tuple, expected: tuple) -> None:
     """Raise unless a shape is as expected; None means any length."""
-    if len(shape) != len(expected):
-        axes = "1 axis" if len(expected) == 1 else f"{len(expected)} axes"
-        raise ValueError(f"{name} must have {axes}, got shape {shape}")
-    if any(size not in (None, found) for size, found in zip(expected, shape, strict=True)):
-        sizes = tuple("any" if size is None else size for size in expected)
+    sizes = tuple("any" if size is None else size for size in expected)
+    fits = [size in ("any", found) for size, found in zip(sizes, shape, strict=False)]
+    if len(shape) != len(sizes) or not all(fits):
         raise ValueError(f"{name} has shape {shape}, expected {sizes}")
 
 
@@ -130,7 +126,6 @@ def check_weights(name: str, value: ArrayLike | None, n: int, *, zeros: bool = F
 
 def check_memory(name: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
     """Raise before an array of `shape` that would take more than `MEMORY_LIMIT` is allocated."""
-    size = itemsize * math.prod(map(int, shape))
-    if size > MEMORY_LIMIT:
-        least, most = size / 2**30, MEMORY_LIMIT / 2**30
-        raise ValueError(f"{name} of shape {shape} would take {least:.1f} GiB, above {most:.0f}")
+    gib, most = itemsize * math.prod(map(int, shape)) / 2**30, MEMORY_LIMIT / 2**30
+    if gib > most:
+        raise ValueError(f"{name} of shape {shape} would take {gib:.1f} GiB, above {most:.0f}")

@@ -39,19 +39,21 @@ class Column(NamedTuple):
             return values
         return np.append(self.labels, np.array([None]))[np.nan_to_num(values, nan=-1).astype(int)]
 
-    def number(self, name: str, value: Any) -> float:
-        """Return the number that stands for a user's value, or nan for an unknown level."""
+    def number(self, name: str, value: Any, *, known: bool = True) -> float:
+        """Return the number that stands for a user's value; nan if it need not be `known`."""
         if self.kind in _MICROSECONDS:
             try:
-                return float(read(name, _moments(self.kind, [value]), 1).values[0])
+                return _moments(self.kind, [value]).values.item()  # an error if it is missing
             except (TypeError, ValueError) as error:
-                raise ValueError(f"{name}={value!r} must be a {self.kind}") from error
+                raise ValueError(f"{name} must be a {self.kind}, got {value!r}") from error
         if self.labels is None:
             return check_number(name, value)
         found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
         if not found and self.labels.dtype.kind in "iu":  # between two levels
             check_number(name, value)
             return float(np.searchsorted(self.labels, value)) - 0.5
+        if not found and known:
+            raise ValueError(f"{name} must be one of {short(self.labels.tolist())}, got {value!r}")
         return float(found[0]) if found else np.nan
 
     def nominal(self) -> Self:
@@ -69,15 +71,14 @@ class Column(NamedTuple):
         if np.isnan(self.values).all():  # nothing tells the kind
             return self._replace(kind=before.kind, labels=before.labels)
         if self.kind != before.kind:
-            kinds = f"{before.kind} values in one chunk and {self.kind} values in another"
-            raise ValueError(f"{name} holds {kinds}")
+            raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
         if self.labels is None or before.labels is None or self.labels is before.labels:
             return self
-        labels = pd.Index([*before.labels, *self.labels], dtype=object).unique()
-        new = labels[len(before.labels) :].tolist()
+        old = before.labels.tolist()
+        labels = pd.Index([*old, *self.labels.tolist()], dtype=object).unique()
+        new = labels[len(old) :].tolist()
         if new and self.kind == "ordered":
-            levels = f"the ordered levels {short(before.labels.tolist())} in one chunk"
-            raise ValueError(f"{name} has {levels} and also {short(new)} in another")
+            raise ValueError(f"{name} has the ordered levels {short(old)} and later {short(new)}")
         codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
         labels = labels.to_numpy() if new else before.labels
         return self._replace(values=codes.astype(float), labels=labels)
@@ -98,29 +99,26 @@ def read(name: str, values: Any, n: int) -> Column:
     values = as_numpy(values)
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):
-        check_shape(name, values.shape, (n,))
         given: Any = pd.Categorical(values)
-        kind = "ordered" if given.ordered else "nominal"
-        codes = np.where(given.codes < 0, np.nan, given.codes)
-        return Column(codes, kind, given.categories.astype(object).to_numpy())
+        column = read(name, np.ma.masked_less(given.codes, 0), n)
+        labels = given.categories.astype(object).to_numpy()
+        return column._replace(kind="ordered" if given.ordered else "nominal", labels=labels)
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series) and not isinstance(dtype, np.dtype):
         known = ~series.is_null().to_numpy().astype(bool)
         found = series.drop_nulls().to_numpy()  # integers stay integers
     else:
         array = as_array(name, values)
+        array = array[:, 0] if array.shape[1:] == (1,) else array
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
     if (shape := known.shape + found.shape[1:]) != (n,):  # a struct has a second axis
         check_shape(name, shape, (n,))
-    column = _of_array(name, found)
-    if not known.all():
-        placed = np.full(n, np.nan)
-        placed[known] = column.values
-        column = column._replace(values=placed)
-    infinite = np.isinf(column.values)
-    refuse(f"{name} must be finite or missing", infinite, column.values, "infinite values")
-    return column
+    column = _of_known(name, found)
+    placed = np.full(n, np.nan)
+    placed[known] = column.values
+    refuse(f"{name} must be finite or missing", np.isinf(placed), placed, "infinite values")
+    return column._replace(values=placed)
 
 
 def check_present(name: str, values: np.ndarray) -> None:
@@ -129,66 +127,46 @@ def check_present(name: str, values: np.ndarray) -> None:
     refuse(f"{name} must not be missing ({advice})", np.isnan(values), values, "missing values")
 
 
-def _of_array(name: str, values: np.ndarray) -> Column:
-    """Return the values of an array, none of them missing."""
-    match values.dtype.kind:
-        case "f":
+def _of_known(name: str, values: np.ndarray) -> Column:
+    """Return an array of one kind of values, none of them missing."""
+    match pd.api.types.infer_dtype(values, skipna=False):
+        case "floating" | "mixed-integer-float" | "decimal" | "empty":
             return Column(np.ascontiguousarray(values, dtype=float))
-        case "i" | "u":
+        case "integer":
             return _integers(values)
-        case "b":
+        case "boolean":
             return Column(values.astype(float), "ordered", np.array([False, True], object))
-        case "M" | "m" as code:
-            kind = "date" if code == "M" else "duration"
-            return Column(values.astype(_MICROSECONDS[kind]).astype(float), kind)
-        case "O" | "U" | "S" | "T":
-            return _of_objects(name, values.astype(object, copy=False))
+        case "datetime" | "datetime64" | "date":
+            return _moments("date", values)
+        case "period":
+            return _moments("date", pd.PeriodIndex(values).to_timestamp())
+        case "timedelta" | "timedelta64" | "time":
+            return _moments("duration", values)
+        case "string" | "bytes":
+            codes, labels = pd.factorize(values.astype(object), sort=True)
+            return Column(codes.astype(float), "nominal", np.asarray(labels))
         case _:
-            raise ValueError(f"{name} must hold numbers, words or dates, got {values.dtype}")
+            some = {type(v): f"{v!r} ({type(v).__name__})" for v in values.tolist()}
+            both = " and ".join([*some.values()][:2])
+            expected = "expected numbers, words, dates or truth values, all of one kind"
+            raise ValueError(f"{name} holds values such as {both}; {expected}")
 
 
 def _integers(values: np.ndarray) -> Column:
     """Return integers as numbers, or as ordered levels if floats would merge some of them."""
     numbers = np.ascontiguousarray(values, dtype=float)
     if np.abs(numbers).max(initial=0.0) >= 2**53:
-        labels, codes = np.unique(values, return_inverse=True)
+        labels, codes = np.unique(pd.Series(values).infer_objects(), return_inverse=True)
         if len(np.unique(numbers)) < len(labels):
             return Column(codes.astype(float), "ordered", labels)
     return Column(numbers)
 
 
-def _moments(kind: str, values: Any) -> np.ndarray:
-    """Return the dates, in UTC, or durations that objects or words stand for."""
+def _moments(kind: str, values: Any) -> Column:
+    """Return the known dates, in UTC, or durations among values, objects or words."""
     if kind == "date":
-        return pd.to_datetime(values, utc=True).tz_localize(None).to_numpy()
-    some = [str(v) if isinstance(v, datetime.time) else v for v in values]
-    return pd.to_timedelta(some).to_numpy()
-
-
-def _of_objects(name: str, values: np.ndarray) -> Column:
-    """Return Python objects, all of one kind and none missing."""
-    match pd.api.types.infer_dtype(values, skipna=False):
-        case "string" | "bytes":
-            codes, labels = pd.factorize(values, sort=True)
-            return Column(codes.astype(float), "nominal", np.asarray(labels))
-        case "integer":
-            try:
-                return _integers(values.astype(np.int64))
-            except OverflowError:  # beyond 64 bits they stay objects
-                return _integers(values)
-        case "boolean":
-            return _of_array(name, values.astype(bool))
-        case "floating" | "mixed-integer-float" | "decimal" | "empty":
-            return _of_array(name, values.astype(float))
-        case "datetime" | "datetime64" | "date":
-            return _of_array(name, _moments("date", values))
-        case "period":
-            return _of_array(name, pd.PeriodIndex(values).to_timestamp().to_numpy())
-        case "timedelta" | "timedelta64" | "time":
-            return _of_array(name, _moments("duration", values))
-        case _:
-            first = values[0]
-            other = next((v for v in values if type(v) is not type(first)), first)
-            both = " and ".join(f"{v!r} ({type(v).__name__})" for v in (first, other))
-            expected = "expected numbers, words, dates or truth values, all of one kind"
-            raise ValueError(f"{name} holds values such as {both}; {expected}")
+        moments = pd.to_datetime(values, utc=True).tz_localize(None)
+    else:
+        times = any(isinstance(v, datetime.time) for v in values[:1])
+        moments = pd.to_timedelta(list(map(str, values)) if times else values)
+    return Column(moments.dropna().to_numpy().astype(_MICROSECONDS[kind]).astype(float), kind)

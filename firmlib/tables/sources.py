@@ -6,14 +6,15 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from firmlib.tables.checks import check_memory, check_shape, is_model
+from firmlib.tables.checks import check_memory, check_shape, is_array
 
+_ROWS = 10_000  # of a sample
 _SAMPLED = 16  # row groups or partitions that a sample is drawn from
 _FAN_IN = 8  # parts that one task merges
 
@@ -39,9 +40,9 @@ def _is_on_disk(X: Any) -> bool:
 
 def named(score: Any, **columns: Any) -> dict[str, Any]:
     """Return the weights and groups of rows in chunks; raise unless they name columns."""
-    if not is_model(score):
-        wanted = "must be a fitted model or a callable, because the rows come in chunks"
-        raise ValueError(f"score={type(score).__name__} {wanted}; or pass scores to partial_fit")
+    if is_array(score):
+        kind = type(score).__name__
+        raise ValueError(f"score={kind} must be a fitted model or a callable for rows in chunks")
     for name, value in columns.items():
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{name} must name a column, because the rows come in chunks")
@@ -55,32 +56,32 @@ def chunks(X: Any) -> Iterator[Any]:
     return iter(X.collect_batches() if hasattr(X, "collect_batches") else X)
 
 
-def sample(X: Any, n: int) -> Any:
-    """Return a table of about n random rows, to find bins from; None for a plain iterable."""
+def sample(X: Any) -> Any:
+    """Return a table of random rows, to find bins from; None for a plain iterable."""
     if hasattr(X, "collect_batches"):
         import polars as pl
 
         total = X.select(pl.len()).collect().item()
-        rows = np.random.default_rng(0).choice(total, min(n, total), replace=False)
+        rows = np.random.default_rng(0).choice(total, min(_ROWS, total), replace=False)
         return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
     if not _is_on_disk(X):
         return None
     groups = _row_groups(X)
-    some = _drawn(len(groups))
-    return _stacked([_some_rows(groups[i](), n / len(some), i) for i in some])
+    return _stacked([_some_rows(groups[i](), m, i) for i, m in _drawn(len(groups)).items()])
 
 
-def _drawn(count: int) -> list[int]:
-    """Return the chunks that a sample is drawn from: both ends of sorted rows, and random ones."""
+def _drawn(count: int) -> dict[int, int]:
+    """Return the parts to draw rows from, the first, the last and some, with the rows of each."""
     inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
-    return sorted({0, count - 1, *inner.tolist()})
+    some = sorted({0, count - 1, *inner.tolist()})
+    return dict.fromkeys(some, math.ceil(_ROWS / len(some)))
 
 
-def _some_rows(table: Any, n: float, seed: int) -> Any:
-    """Return about n random rows of a table."""
+def _some_rows(table: Any, n: int, seed: int) -> Any:
+    """Return at most n random rows of a table."""
     total = table.shape[0]
-    rows = np.random.default_rng(seed).choice(total, min(math.ceil(n), total), replace=False)
-    return (table.iloc if hasattr(table, "iloc") else table)[np.sort(rows)]
+    rows = np.sort(np.random.default_rng(seed).choice(total, min(n, total), replace=False))
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def _stacked(tables: Sequence[Any]) -> Any:
@@ -90,7 +91,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
 
 def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any]) -> Any:
     """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
-    from dask.base import compute, persist
+    from dask.base import persist
     from dask.delayed import delayed
     from dask.diagnostics.progress import ProgressBar
 
@@ -103,12 +104,10 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any]) -> Any:
     if empty._bins is None:
         some = _drawn(len(parts))
         for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
-            parts[i] = part
-        share = 10_000 / len(some)
-        tables = compute(*(delayed(_some_rows)(parts[i], share, i) for i in some))
-        empty._find_bins(_stacked(tables), columns["groups"])
-    one = partial(_partition_sum, empty, score, columns)
-    shared = delayed(one, traverse=False)  # sent once, not with each partition
+            parts[i] = part  # so that it is computed only once
+        rows = [delayed(_some_rows)(parts[i], m, i) for i, m in some.items()]
+        empty._find_bins(delayed(_stacked)(rows).compute(), columns["groups"])
+    shared = delayed(partial(_partition_sum, empty, score, columns), traverse=False)  # sent once
     found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
     while len(found) > 1:
         found = [delayed(_merged)(found[i : i + _FAN_IN]) for i in range(0, len(found), _FAN_IN)]
@@ -117,16 +116,14 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any]) -> Any:
 
 
 def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: int) -> Any:
-    one = copy.deepcopy(stream)  # because Dask runs a lost task again
+    one = stream._emptied()
     one._start = number << 32  # rows of several partitions have different positions, and so folds
     return one.partial_fit(table, score, **columns)
 
 
 def _merged(streams: Sequence[Any]) -> Any:
-    both = copy.deepcopy(streams[0])
-    for stream in streams[1:]:
-        both.merge(stream)
-    return both
+    """Return the sum of streams, which stay as they are, because Dask runs a lost task again."""
+    return reduce(lambda both, stream: both.merge(stream), streams[1:], copy.deepcopy(streams[0]))
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
@@ -137,9 +134,6 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
     except (OSError, ValueError) as error:  # of pyarrow
         wanted = "a Parquet file, a folder or a pattern of them; read others with pandas.read_csv"
         raise ValueError(f"X={X!r} must be {wanted} ({error})") from error
-    for group in groups:
-        rows = sum(part.num_rows for part in group.row_groups or [])
-        check_memory(f"a row group of {group.path}", (rows, len(data.schema)))
     if not groups:
         raise ValueError(f"X={X!r} has no rows")
     return [lambda group=group: group.to_table(schema=data.schema).to_pandas() for group in groups]
