@@ -268,7 +268,10 @@ REFUSED = [
     (lambda: StreamingFirm(missing="raise").partial_fit(F, S), "^feature 'x4'.* must not be"),
     (fed(F, 1e78 * S), r"^score has values .*e\+7\d"),
     (fed(F[:2], S[:2], groups=[1, 2]), "^groups must be given for all chunks or for none"),
-    (lambda: StreamingFirm({"g": ["x0", "x1"]}).partial_fit(F, S), r"^features=.'g'.* pairs, groups and ready values need"),
+    (
+        lambda: StreamingFirm({"g": ["x0", "x1"]}).partial_fit(F, S),
+        r"^features=.'g'.* pairs, groups and ready values need",
+    ),
     (lambda: started().merge(3), "^other=3 must be a StreamingFirm"),
     (
         lambda: started().merge(started(method="slope", missing="drop")),

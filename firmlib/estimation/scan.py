@@ -12,7 +12,7 @@ from firmlib.estimation.jackknife import TINY, Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import Axis, How, Sums, scales, summed
-from firmlib.estimation.variance import Cells, Source, spread
+from firmlib.estimation.variance import Source, spread
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
@@ -74,7 +74,7 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     for feature in features:
         column = read(feature, table, rows, how)
         if column.kind != "nominal":
-            key = hash_array(column.values + 0.0) + _ODD * key  # -0.0 is 0.0
+            key = hash_array(column.values + 0.0) + _ODD * key  # type: ignore[operator]
             some = np.flatnonzero(key < np.uint64(2.0**64 / rows.n * m))
             if abs(len(some) - m) < 0.1 * m and len(np.unique(key[some])) > 0.9 * m:
                 return some
@@ -110,9 +110,9 @@ def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool
             parts.append(_plain(first.sums))
         else:
             each: Any = [first, *others]
-            cells = Cells.of(np.stack([one.nested() for one in each], axis=1), units)
+            sums = np.stack([one.nested() for one in each], axis=2)
             base, finest = np.array([one.axis.scales(n) for one in each]).T
-            parts.append(spread(cells, base, finest, ordered=first.axis.ordered))
+            parts.append(spread(sums, base, finest, ordered=first.axis.ordered, units=units))
     order = np.argsort([j for places in alike.values() for j in places])
     return Estimate.concatenate(parts).taken(order)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ _SEARCHED = 2**12  # up to this many rows, values are searched for among the sta
 _HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
 _BELOW, _ABOVE = slice(0xFC00, 0x7FFF, -1), slice(0x7C01)  # -inf to -0 and 0 to inf among them
 _ASCENDING = np.append(_HALVES[_BELOW], _HALVES[_ABOVE])
+_SIN = np.sin(1.0 + np.arange(FOLDS))
 _LAG = 8  # bins whose width shows where halves must be finest
 _RANKS = {K: special.betainc(1.5, 1.5, np.arange(2**K) / 2**K) for K in range(1, FINEST + 1)}
 
@@ -45,6 +46,7 @@ def _parts(n: int, size: int = _ROWS) -> Iterator[slice]:
     return (slice(a, a + size) for a in range(0, max(n, 1), size))
 
 
+@cache
 def scales(n: float) -> tuple[int, int]:
     """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
     n = max(n, 2)
@@ -256,7 +258,7 @@ class Sums:
     def source(self, column: Column, n: int, weight: float) -> Source:
         """Return what a result keeps, if there are n rows of this weight."""
         W, pooled, point = self.sums[0], self.sums.sum(axis=1), None
-        mark = np.sin(1.0 + np.arange(FOLDS)) @ W @ np.cos(1.0 + np.arange(W.shape[1]))
+        mark = _SIN @ W @ np.cos(1.0 + np.arange(W.shape[1]))
         if self.axis.ordered and self.axis.scales(n)[0] < self.axis.K:
             point = self.axis.slot >> (self.axis.K - self.axis.scales(n)[0])
         missing, scale = 1 - pooled[0, :-1].sum() / weight, column._replace(values=np.empty(0))

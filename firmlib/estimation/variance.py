@@ -9,13 +9,12 @@ e = (SS - m^2 WW) / (W^2 - WW) is the variance of m.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate
-from firmlib.estimation.rows import FOLDS
 from firmlib.tables.columns import Column
 
 _RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
@@ -29,53 +28,18 @@ def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww][: len(sums)])
 
 
-class Cells(NamedTuple):
-    """Sums (3 or 5, N) of the cells that hold rows: each is a slot, in a fold, of a column.
+def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of each fold and bin."""
+    w, r, rr = sums[:3]
+    return (w, r, r * r, w * w) if units else (w, r, rr, sums[3] if len(sums) > 3 else w)
 
-    `row` is column * FOLDS + fold; column `slots` is for missing values, which are never merged.
-    """
 
-    sums: np.ndarray
-    row: np.ndarray
-    slot: np.ndarray
-    d: int
-    slots: int
-    units: bool
-
-    @classmethod
-    def of(cls, sums: np.ndarray, units: bool) -> Cells:
-        """Return the cells of sums (3 or 5, d, FOLDS, slots + 1)."""
-        row, slot = np.divmod(here := np.flatnonzero(sums[0]), sums.shape[-1])
-        some = sums.reshape(len(sums), -1)[:, here]
-        return cls(some, row, slot, sums.shape[1], sums.shape[-1] - 1, units)
-
-    @property
-    def column(self) -> np.ndarray:
-        return self.row // FOLDS
-
-    @property
-    def bin(self) -> np.ndarray:
-        return self.column * (self.slots + 1) + self.slot
-
-    def merged(self, slot: np.ndarray, slots: int) -> Cells:
-        """Return cells with other slots, in the same order; neighbours in one slot are added up."""
-        new = (slot[1:] != slot[:-1]) | (self.row[1:] != self.row[:-1])
-        first = np.flatnonzero(np.append(True, new))
-        sums = np.add.reduceat(self.sums, first, axis=1)
-        return self._replace(sums=sums, row=self.row[first], slot=slot[first], slots=slots)
-
-    def moments(self) -> tuple[np.ndarray, ...]:
-        """Return W, S, SS, WW of each cell."""
-        w, r, rr, *rest = self.sums
-        return (w, r, r * r, w * w) if self.units else (w, r, rr, rest[0] if rest else w)
-
-    def pooled(self) -> tuple[np.ndarray, ...]:
-        """Return W, S, SS, WW (d, slots + 1) of all folds."""
-        shape = self.d, self.slots + 1
-        bin = self.bin
-        return tuple(
-            np.bincount(bin, a, shape[0] * shape[1]).reshape(shape) for a in self.moments()
-        )
+def halved(sums: np.ndarray) -> np.ndarray:
+    """Return sums (..., slots + 1) with neighbouring slots merged, the missing one apart."""
+    out = np.empty((*sums.shape[:-1], sums.shape[-1] // 2 + 1))
+    np.add(sums[..., :-1:2], sums[..., 1:-1:2], out=out[..., :-1])
+    out[..., -1] = sums[..., -1]
+    return out
 
 
 class Bins(NamedTuple):
@@ -147,59 +111,62 @@ def cauchy(p: np.ndarray) -> np.ndarray:
     return np.where(several, np.arctan2(1, mean) / np.pi, least)
 
 
-def spread(cells: Cells, base: np.ndarray, finest: np.ndarray, *, ordered: bool) -> Estimate:
-    """Return V = sum_k c_k V_k (`gates`) of all columns; nan if it cannot be estimated.
+def spread(
+    sums: np.ndarray, base: np.ndarray, finest: np.ndarray, *, ordered: bool, units: bool
+) -> Estimate:
+    """Return V of columns from sums (3 or 5, G, d, slots + 1); nan if it cannot be estimated.
 
-    V_k is the sum of T over the bins of scale k minus T of all rows as one bin, `whole`; `base` and
-    `finest` are the base scale and the finest scale of each column.
+    The last slot is for missing values. V = sum c_k V_k (`gates`), where V_k is the sum of T over
+    the bins of scale k minus T of all rows as one bin; `base` and `finest` are the base scale and
+    the finest scale of each column.
     """
-    w, r = (np.bincount(cells.column, a, cells.d) for a in cells.sums[:2])
-    centre = r / np.maximum(w, TINY)
-    cells = cells._replace(sums=recentred(cells.sums, centre[cells.column]))
-    whole, scales = cells.merged(0 * cells.slot, 0), [cells]
-    while ordered and scales[0].slots > 2:
-        scales.insert(0, scales[0].merged(scales[0].slot >> 1, scales[0].slots // 2))
-    one, found, moments = Bins.of(whole.pooled()), [], [each.pooled() for each in scales]
-    for k, M in enumerate(moments):
-        found.append(Bins.of(M, found[-1] if k else None, k >= base))
-    V = np.array([b.T.sum(axis=-1) for b in found]) - one.T[:, 0]
-    c, noise = gates(found, V, base, finest)
-    noise[2] *= not whole.units  # effects shared within units shift all means, so V hardly changes
-    without = -left_out(whole, whole.pooled(), one, c.sum(axis=0))
-    for each in zip(scales, moments, found, c, strict=True):
-        without += left_out(*each)
-    weight = np.bincount(whole.row, whole.sums[0], FOLDS * whole.d).reshape(-1, FOLDS).T
-    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(found)]
+    one = sums.sum(axis=-1, keepdims=True)
+    if units or len(sums) > 3:  # otherwise V is the same wherever scores are centred
+        centre = one[1].sum(axis=0) / np.maximum(one[0].sum(axis=0), TINY)
+        sums, one = recentred(sums, centre), recentred(one, centre)
+    part, scale = sums if units else sums.sum(axis=1, keepdims=True), []
+    whole = Bins.of(pooled(one, units))
+    for k in range(int(np.log2(sums.shape[-1] - 1)) if ordered else 1):
+        part = halved(part) if k else part
+        scale.insert(0, pooled(part, units))
+    for k, M in enumerate(scale):
+        scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
+    V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
+    c, noise = gates(scale, V, base, finest)
+    noise[2] *= not units  # effects shared within units shift all means, so V hardly changes
+    without, part = -left_out(one, whole, units) * c.sum(axis=0), sums
+    for k in range(len(scale))[::-1]:
+        part = halved(part) if k + 1 < len(scale) else part
+        some: Any = slice(None) if c[k].all() else np.flatnonzero(c[k])  # a slice copies nothing
+        here = Bins(*(a[some] for a in scale[k]))
+        without[:, some] += c[k, some] * left_out(part[:, :, some], here, units)
+        if not c[:k].any():
+            break
+    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
-    p, n = found[-1].p, found[-1].n
-    silent = (p > 0).sum(axis=-1) < 2
+    silent = (scale[-1].p > 0).sum(axis=-1) < 2
     if not ordered:
-        silent |= (p * (n < 1.5)).sum(axis=-1) >= _ALONE
+        silent |= (scale[-1].p * (scale[-1].n < 1.5)).sum(axis=-1) >= _ALONE
     pvalue = np.where(V > 0, pvalue, np.maximum(pvalue, 0.5))
-    return Estimate.of_folds(np.where(silent, np.nan, V), without, weight, noise, pvalue)
+    return Estimate.of_folds(np.where(silent, np.nan, V), without, one[0, ..., 0], noise, pvalue)
 
 
-def left_out(cells: Cells, pooled: tuple[np.ndarray, ...], bins: Bins, c: np.ndarray) -> np.ndarray:
-    """Return c times the sum of T over bins without each fold (FOLDS, d)."""
-    total = pooled[0].sum(axis=-1, keepdims=True)
-    here = (c != 0)[cells.column]
-    if not here.all():
-        cells = cells._replace(sums=cells.sums[:, here], row=cells.row[here], slot=cells.slot[here])
-    at, own = cells.bin, cells.moments()
-    W, S, SS, WW = (a.ravel()[at] - b for a, b in zip(pooled, own, strict=True))
+def pooled(sums: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
+    """Return W, S, SS, WW of all folds."""
+    return tuple(a.sum(axis=0) for a in moments(sums, units))
+
+
+def left_out(sums: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
+    """Return the sum of T over bins without each fold (G, d)."""
+    own = moments(sums, units)
+    W, S, SS = (a.sum(axis=0) - a for a in own[:3])
+    WW = W if own[3] is own[0] else own[3].sum(axis=0) - own[3]
     square, pairs = S * S, W * W - WW
     paired = pairs > 1e-9 * WW
     T = W * (square - SS) / np.where(paired, pairs, 1)
-    T = np.where(paired, T, square / np.maximum(W, TINY) - bins.lone.ravel()[at] * W)
-    before = bins.T * total
-    shape = len(total), FOLDS
-    T, w = (
-        np.bincount(cells.row, a, FOLDS * len(total)).reshape(shape)
-        for a in (T - before.ravel()[at], own[0])
-    )
-    left = total - w
-    T = (T + before.sum(axis=-1, keepdims=True)) / np.where(left > 1e-9 * total, left, np.inf)
-    return c * T.T
+    if not paired.all():
+        T = np.where(paired, T, square / np.maximum(W, TINY) - bins.lone * W)
+    return T.sum(axis=-1) / np.maximum(W.sum(axis=-1), TINY)
 
 
 def gates(

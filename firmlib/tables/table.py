@@ -105,14 +105,15 @@ class Table:
         """
         if self._array is None or j in self.categorical:
             return None
-        width = max(_BLOCK // self.n, 8)
+        width = max(_BLOCK // self.n, 4)
         first = j - j % width
         if self._block[0] != first:
             part = self._array[:, first : first + width]
+            self._block = None, None, None  # free its memory
             block = np.array(part.T, dtype=float, order="C")
             most = np.inf if part.dtype.kind == "f" else 2**53  # floats merge larger integers
-            plain = ~(np.fmax.reduce(np.abs(block), axis=1) >= most)
-            self._block = first, block, plain
+            odd = (np.fmax.reduce(block, axis=1) >= most) | (np.fmin.reduce(block, axis=1) <= -most)
+            self._block = first, block, ~odd
         _, block, plain = self._block
         return block[j - first] if plain[j - first] else None
 
