@@ -14,14 +14,13 @@ from scipy import special
 from firmlib.estimation.rows import FOLDS, Rows
 
 TINY = 1e-300
-_SHARE = 0.75  # of what the jackknife has too much, left out where features are compared
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """V of m features with its uncertainty.
 
-    noise (3, m): rest, the variance of V if V = 0; the jackknife's excess over it; and the least
+    noise (3, m): rest, the variance of V if V = 0; what the jackknife counts twice; and the least
     Var(V) / V. psi (G, m): the influence of each fold on V.
     """
 
@@ -132,9 +131,8 @@ def compare(
     Ja, Jb = one.J[i], other.J[j]
     rho = np.clip((a * b).sum(axis=0) / np.maximum(np.sqrt(Ja * Jb), TINY), -1, 1) * paired
     total = ((a - b) ** 2).sum(axis=0) if paired else Ja + Jb
-    rest, extra = one.noise[0][i] + other.noise[0][j], one.noise[1][i] + other.noise[1][j]
-    noise = rest + _SHARE * (extra - rest)
-    variance = np.maximum(total - (1 - rho**2) ** 2 * noise, total / 4)
+    twice = one.noise[1][i] + other.noise[1][j]
+    variance = np.maximum(total - (1 - rho**2) ** 2 * twice, total / 4)
     gap, exact = one.V[i] - other.V[j], total <= 1e-24 * (Ja + Jb)
     df = degrees(a - b) if paired else np.minimum(degrees(a), degrees(b))
     t = np.where(exact, 0, np.abs(gap) / np.sqrt(np.maximum(variance, TINY)))

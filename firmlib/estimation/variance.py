@@ -178,7 +178,8 @@ def gates(
     one error of d_k to 1 at two errors. For a smooth curve, scales beyond the last would add
     d / 4 + d / 16 + ... = d / 3. The squared error of d_k is the jackknife's for equal means, plus
     4 x^2 / n for each halved bin to which halving adds x (few rows, or outliers). The noise is
-    Var(V) for equal means; the jackknife's excess; and 4 sum p^2 e, Var(V) / V of a noisy curve.
+    Var(V) for equal means, which the jackknife counts twice, and 4 sum p^2 e, Var(V) / V of a
+    noisy curve.
     """
     K, d = V.shape
     here, gate = np.arange(d), np.ones((K + 1, d))
@@ -196,12 +197,9 @@ def gates(
     last, beyond = finest - 1, finest > base
     step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
     gate[last, here] *= np.where(beyond, 4 / 3, 1)
-    at = [
-        np.array([getattr(b, name).sum(axis=-1) for b in bins])[base - 1, here]
-        for name in ("rest", "jackknifed")
-    ]
-    least = 4 * np.array([(b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
-    return gate[:-1] - gate[1:], np.array([at[0] + step**2, at[1] - at[0], least])
+    rest = np.array([b.rest.sum(axis=-1) for b in bins])[base - 1, here] + step**2
+    least = np.array([4 * (b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
+    return gate[:-1] - gate[1:], np.array([rest, rest, least])
 
 
 @dataclass(frozen=True, eq=False)

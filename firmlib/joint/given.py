@@ -147,7 +147,7 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
     psi = means.psi @ total
     J = (psi**2).sum() + grows * growth**2
     psi *= np.sqrt(J / max((psi**2).sum(), TINY))
-    noise = J * np.array([[1], [-1 / 3], [0]])  # comparisons take off rest + 3/4 (extra - rest) = 0
+    noise = J * np.array([[1], [0], [0]])
     one = Estimate(means.V @ total, noise, np.array([pvalue]), psi)
     return one, float(np.clip(growth / V, 0, 1)) if grows else 0.0
 

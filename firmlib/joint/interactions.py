@@ -230,9 +230,9 @@ def contrast(
             found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
         pvalue = np.nan_to_num(found, nan=1.0)
 
-    rest, jackknifed = cells.rest.sum(), cells.jackknifed.sum()
+    rest = cells.rest.sum()
     least = 4 * (cells.p * u).sum() * (rows.unit is None)  # units move all means alike
-    errors = np.array([[rest], [jackknifed - rest], [least]])
+    errors = np.array([[rest], [rest], [least]])
     weight = np.bincount(rows.fold, rows.w, G)
     return Estimate.of_folds(T[:1], T[1:, None], weight, errors, np.full(1, pvalue))
 
