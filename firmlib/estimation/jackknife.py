@@ -30,37 +30,21 @@ class Estimate:
     psi: np.ndarray
 
     @classmethod
-    def of_folds(
-        cls,
-        V: np.ndarray,
-        without: np.ndarray,
-        weight: np.ndarray,
-        noise: np.ndarray,
-        pvalue: np.ndarray,
-    ) -> Estimate:
-        """Return the estimate from V without each fold (G, m) and the weight of each fold."""
-        weight = weight.reshape(len(without), -1)
-        share = weight / np.maximum(weight.sum(axis=0), TINY)
-        psi = np.where(share > 0, (V - without) * (1 - share), 0)
-        psi -= share * psi.sum(axis=0)
-        psi /= np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
-        return cls(V, noise, pvalue, psi)
-
-    @classmethod
-    def exact(cls, V: np.ndarray) -> Estimate:
-        """Return V of a population, which has no errors."""
+    def untested(cls, V: np.ndarray, psi: np.ndarray | None = None) -> Estimate:
+        """Return V without a test and, if it is that of a population, without errors."""
         m = len(V)
-        return cls(V, np.zeros((3, m)), np.full(m, np.nan), np.zeros((FOLDS, m)))
+        psi = np.zeros((FOLDS, m)) if psi is None else psi
+        return cls(V, np.zeros((3, m)), np.full(m, np.nan), psi)
 
     @classmethod
     def of_rows(cls, value: np.ndarray, rows: Rows) -> Estimate:
         """Return the weighted mean of `value` (n,) or (n, m) as V, without a test."""
-        value, w = value.reshape(rows.n, -1), rows.w / rows.w.sum()
-        V, share = w @ value, np.bincount(rows.fold, w, FOLDS)
-        each = w[:, None] * (value - V)
-        psi = np.array([np.bincount(rows.fold, a, FOLDS) for a in each.T]).T
-        psi /= np.sqrt(max(1 - (share**2).sum(), TINY))
-        return cls(V, np.zeros((3, len(V))), np.full(len(V), np.nan), psi)
+        each = rows.w * value.reshape(rows.n, -1).T
+        w, *sums = (np.bincount(rows.fold, a, FOLDS) for a in (rows.w, *each))
+        sums, W = np.array(sums).T, w.sum()
+        V = sums.sum(axis=0) / W
+        without = (V * W - sums) / np.maximum(W - w, TINY)[:, None]
+        return cls.untested(V, influence(V, without, w))
 
     @classmethod
     def concatenate(cls, some: Sequence[Estimate]) -> Estimate:
@@ -118,6 +102,15 @@ class Estimate:
         middle, half = self.V + t * t * a / 2, t * np.sqrt(a * V + self.noise[0] + (t * a / 2) ** 2)
         low = np.where(self.pvalue > alpha, 0, np.minimum(middle - half, V))  # nan: a population
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
+
+
+def influence(V: np.ndarray, without: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return psi from V without each fold (G, m) and the weight of each fold."""
+    weight = weight.reshape(len(without), -1)
+    share = weight / np.maximum(weight.sum(axis=0), TINY)
+    psi = np.where(share > 0, (V - without) * (1 - share), 0)
+    psi -= share * psi.sum(axis=0)
+    return psi / np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
 
 
 def compare(

@@ -35,7 +35,7 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
     plain = how == AS_USUAL and isinstance(rows.keep, slice) and not (units or rows.population)
     if plain and is_sparse(table.data):
         zeros = np.array([np.bincount(rows.fold, part, FOLDS) for part in rows.parts])
-    parts, sources, batch = [Estimate.exact(np.zeros(0))], [], []
+    parts, sources, batch = [Estimate.untested(np.zeros(0))], [], []
     for feature in features:
         column, one = NUMBERS, None
         if zeros is not None:
@@ -122,7 +122,7 @@ def _plain(sums: np.ndarray) -> Estimate:
     W, S = sums[:2].sum(axis=1)
     total = max(W.sum(), TINY)
     m = S / np.maximum(W, TINY) - S.sum() / total
-    return Estimate.exact(np.array([W @ m**2 / total]))
+    return Estimate.untested(np.array([W @ m**2 / total]))
 
 
 def known(estimate: Estimate, names: Sequence[str]) -> Estimate:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import TINY, Estimate
+from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
@@ -52,14 +52,13 @@ class Line:
         V, v, slope = _explained(total)
         V = np.where((v > 0) & (not self.nominal), V, np.nan)
         if population:
-            return Estimate.exact(np.nan_to_num(V))
+            return Estimate.untested(np.nan_to_num(V))
         without, _, slopes = _explained(total - self.sums)
-        nothing = np.zeros((3, 1)), np.zeros(1)
-        error = v * Estimate.of_folds(slope, slopes[:, None], w, *nothing).J
+        error = v * (influence(slope, slopes[:, None], w) ** 2).sum(axis=0)
         t = np.sqrt(V / np.maximum(error, 1e-24 * V + TINY))
         pvalue = 2 * special.stdtr(max((w > 0).sum(), 2) - 1.0, -t)
         noise = np.array([2 * error**2, 2 * error**2, 4 * error])
-        return Estimate.of_folds(V, without[:, None], w, noise, pvalue)
+        return Estimate(V, noise, pvalue, influence(V, without[:, None], w))
 
     def variance(self, rows: str, units: bool) -> Estimate:
         """Return the variance of f, without bias unless the rows are the population."""
@@ -71,7 +70,7 @@ class Line:
         unbiased = 1.0 if rows == "population" else W2 / max(W2 - ww.sum(), TINY)
         without = _explained(total[:, None] - self.sums)[1][:, None]
         V, without = (unbiased * self.unit**2 * a for a in (np.array([v]), without))
-        return Estimate.of_folds(V, without, w, np.zeros((3, 1)), np.zeros(1))
+        return Estimate.untested(V, influence(V, without, w))
 
     def source(self, column: Column, n: int, weight: float) -> Source:
         """Return the line at one standard deviation below and above the mean."""

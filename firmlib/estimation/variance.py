@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from firmlib.estimation.jackknife import TINY, Estimate
+from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.tables.columns import Column
 
 _RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
@@ -148,7 +148,8 @@ def spread(
     if not ordered:
         silent |= (scale[-1].p * (scale[-1].n < 1.5)).sum(axis=-1) >= _ALONE
     pvalue = np.where(V > 0, pvalue, np.maximum(pvalue, 0.5))
-    return Estimate.of_folds(np.where(silent, np.nan, V), without, one[0, ..., 0], noise, pvalue)
+    psi = influence(V, without, one[0, ..., 0])
+    return Estimate(np.where(silent, np.nan, V), noise, pvalue, psi)
 
 
 def pooled(sums: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:

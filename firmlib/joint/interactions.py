@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.sparse import csr_array
 
-from firmlib.estimation.jackknife import TINY, Estimate
+from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows, rows_of
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
@@ -234,7 +234,8 @@ def contrast(
     least = 4 * (cells.p * u).sum() * (rows.unit is None)  # units move all means alike
     errors = np.array([[rest], [rest], [least]])
     weight = np.bincount(rows.fold, rows.w, G)
-    return Estimate.of_folds(T[:1], T[1:, None], weight, errors, np.full(1, pvalue))
+    psi = influence(T[:1], T[1:, None], weight)
+    return Estimate(T[:1], errors, np.full(1, pvalue), psi)
 
 
 def _left_out(sums: np.ndarray, rows: Rows) -> Bins:
