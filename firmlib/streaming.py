@@ -16,7 +16,7 @@ from firmlib.estimation.sums import Axis, Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import as_how
 from firmlib.result import FirmResult
-from firmlib.scores import Response, Score, respond
+from firmlib.scores import Score, respond
 from firmlib.tables import sources as chunked
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
@@ -37,12 +37,44 @@ class Bins(NamedTuple):
     axes: list[Axis | None]  # None: of a slope
 
 
-def on_scale(names: list[str], columns: Sequence[Column], before: Sequence[Column]) -> list[Column]:
+class State(NamedTuple):
+    """What is kept of rows: `total` is for Var(s), `score` has its method and target."""
+
+    bins: Bins
+    sums: list[Sums | Line]
+    total: Line
+    n: int
+    units: bool
+    score: tuple[str, Any]
+
+
+def on_scale(what: str, names: list[str], columns: list[Column], bins: Bins | None) -> list[Column]:
     """Return columns with the labels of earlier chunks."""
+    if bins is None:
+        return columns
+    if names != bins.names:
+        raise ValueError(f"{what} has the features {names}, expected {bins.names}")
     return [
         column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
-        for name, column, old in zip(names, columns, before, strict=True)
+        for name, column, old in zip(names, columns, bins.columns, strict=True)
     ]
+
+
+def merged(old: State, new: State, what: str) -> State:
+    """Return what is kept of all rows of two states, whose bins are those of the old one."""
+    (names, columns, _), before = new.bins, old.bins.columns
+    columns = [column._replace(values=column.codes) for column in columns]
+    columns, sums = on_scale(what, names, columns, old.bins), []
+    if new.score != old.score:
+        raise ValueError(f"score is (method, target) {new.score}, expected {old.score} as before")
+    if new.units != old.units:
+        raise ValueError("groups must be given for all chunks or for none")
+    for one, other, codes, kind in zip(old.sums, new.sums, columns, before, strict=True):
+        nothing = kind.kind == "unknown"  # but missing values so far
+        sums.append(other.merged(one, codes) if nothing else one.merged(other, codes))
+    columns = [column._replace(values=np.empty(0)) for column in columns]
+    bins = Bins(names, columns, [one.axis for one in sums])
+    return State(bins, sums, old.total.merged(new.total), old.n + new.n, new.units, new.score)
 
 
 class StreamingFirm:
@@ -102,16 +134,8 @@ confidence_level
         self.missing, self.rows, self.method, self.n_bins = missing, rows, method, n_bins
         self.response_method, self.target = response_method, target
         self.confidence_level, self._given = confidence_level, bins
-        self._sums: list[Sums | Line] = []
-        self._total: Line | None = None
-        self._response: Response | None = None
-        self._reset(bins)
-
-    def _reset(self, bins: Bins | None) -> None:
-        """Forget all rows."""
-        self._bins, self._sums, self._total = bins, [], None
-        self._n, self._start = 0, 0  # position of the first row
-        self._units, self._response = False, None
+        self._state: State | None = None
+        self._start = 0  # position of the first row
 
     def partial_fit(
         self,
@@ -133,8 +157,9 @@ confidence_level
         if table.n == 0:
             return self
         response = respond(score, table, response_method=self.response_method, target=self.target)
-        population, start = self.rows == "population", self._start + self._n
         weights: Any = sample_weight, groups
+        start = self._start + (self._state.n if self._state else 0)
+        population = self.rows == "population"
         rows = rows_of(response.values, table, *weights, population=population, start=start)
         found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
         if not found or any(isinstance(f, Group) or f.ready for f in found):
@@ -143,24 +168,18 @@ confidence_level
         names = check_names([f.name for f in found], self.feature_names)
         if not rows.n:
             return self
-        self._check("X", names, response, rows.unit is not None)
-        before, axes = [UNKNOWN] * len(names), [None] * len(names)
-        if self._bins is not None:
-            _, before, axes = self._bins
-        columns = on_scale(names, [read(f, table, rows, self._how) for f in found], before)
-        chunk = copy.copy(self)
-        chunk._sums = [
-            summed(column, rows, self._how, axis=None if old.kind == "unknown" else axis)
-            for column, old, axis in zip(columns, before, axes, strict=True)
-        ]
-        kinds = [
-            old if np.isnan(column.values).all() else column._replace(values=np.empty(0))
-            for column, old in zip(columns, before, strict=True)
-        ]
-        chunk._bins = Bins(names, kinds, [one.axis for one in chunk._sums])
-        chunk._total, chunk._n = Line.of(rows.s, rows), rows.n
-        chunk._units, chunk._response = rows.unit is not None, response._replace(values=np.empty(0))
-        return self.merge(chunk)
+        columns = [read(f, table, rows, self._how) for f in found]
+        columns = on_scale("X", names, columns, self._bins)
+        _, before, axes = self._bins or Bins(names, [UNKNOWN] * len(names), [None] * len(names))
+        sums, kinds = [], []
+        for column, old, axis in zip(columns, before, axes, strict=True):
+            axis = None if old.kind == "unknown" else axis
+            sums.append(summed(column, rows, self._how, axis=axis))
+            missing = np.isnan(column.values).all()
+            kinds.append(old if missing else column._replace(values=np.empty(0)))
+        bins = Bins(names, kinds, [one.axis for one in sums])
+        total, units = Line.of(rows.s, rows), rows.unit is not None
+        return self._add("X", State(bins, sums, total, rows.n, units, response[1:]))
 
     def merge(self, other: StreamingFirm) -> Self:
         """Add another stream with the same features, options and, if both have rows, bins."""
@@ -170,40 +189,12 @@ confidence_level
             theirs, own = getattr(other, option), getattr(self, option)
             if theirs != own:
                 raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
-        if other._bins is None or other._total is None or other._response is None:
-            return self
-        names, columns, _ = other._bins
-        self._check("other", names, other._response, other._units)
-        sums, total = other._sums, other._total
-        if self._bins is not None and self._total is not None:
-            before = self._bins.columns
-            columns = [column._replace(values=column.codes) for column in columns]
-            columns, sums = on_scale(names, columns, before), []
-            for one, theirs, codes, old in zip(
-                self._sums, other._sums, columns, before, strict=True
-            ):
-                if old.kind == "unknown":  # nothing but missing values so far
-                    one, theirs = theirs, one
-                sums.append(one.merged(theirs, codes))
-            columns = [column._replace(values=np.empty(0)) for column in columns]
-            total = self._total.merged(total)
-        self._bins = Bins(names, columns, [one.axis for one in sums])
-        self._sums, self._total, self._n = sums, total, self._n + other._n
-        self._units, self._response = other._units, other._response
-        return self
+        return self._add("other", other._state) if other._state else self
 
-    def _check(self, what: str, names: list[str], response: Response, units: bool) -> None:
-        """Raise if rows to add have other features, another kind of score, or no groups."""
-        if self._bins is not None and names != self._bins.names:
-            raise ValueError(f"{what} has the features {names}, expected {self._bins.names}")
-        own = self._response
-        if own is not None and own[1:] != response[1:]:
-            raise ValueError(
-                f"score is {response.method} of {response.target!r}, expected {own.method} of "
-                f"{own.target!r} as before"
-            )
-        if self._n and units != self._units:
-            raise ValueError("groups must be given for all chunks or for none")
+    def _add(self, what: str, new: State) -> Self:
+        on_scale(what, new.bins.names, new.bins.columns, self._bins)
+        self._state = merged(self._state, new, what) if self._state else new
+        return self
 
     def fit(
         self,
@@ -226,26 +217,32 @@ confidence_level
         columns = {"sample_weight": sample_weight, "groups": groups}
         if is_source(X):
             chunked.named(score, **columns)
-        self._reset(self._given)
+        self._state = None
         if hasattr(X, "__dask_graph__") or not is_source(X):
             return self.partial_fit(X, score, **columns)
+        stream = self._emptied()
         if self._given is None:
-            self._find_bins(sample(X), groups)
+            stream._find_bins(sample(X), groups)
         for part in progress(chunks(X), "chunks"):
-            self.partial_fit(part, score, **columns)
+            stream.partial_fit(part, score, **columns)
+        self._state = stream._state
         return self
 
     def _find_bins(self, some: Any, groups: Any) -> None:
         """Determine the bins from a sample of rows."""
         if some is not None and some.shape[0]:
             other = self._emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
-            self._reset(other.bins)
+            self._given = other._bins
 
     def _emptied(self) -> Self:
         """Return a stream without rows that has the same bins, if any."""
         other = copy.copy(self)
-        other._reset(self._bins)
+        other._given, other._state = self._bins, None
         return other
+
+    @property
+    def _bins(self) -> Bins | None:
+        return self._state.bins if self._state else self._given
 
     @property
     def bins(self) -> Bins:
@@ -256,28 +253,26 @@ confidence_level
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        if self._bins is None or self._total is None or self._response is None:
+        if self._state is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        names, columns, _ = self._bins
-        each = zip(names, self._sums, strict=True)
-        if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse(self._n)]:
+        (names, columns, _), sums, total, n, units, (method, target) = self._state
+        each = zip(names, sums, strict=True)
+        if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse(n)]:
             warn(
                 f"importances of {short(coarse)} are too small: the first chunk, from which bins "
                 "were found, had few rows or few of the values that came later; shuffle the rows, "
                 "begin with a larger chunk, or pass bins= of a stream that saw rows from all parts"
             )
-        estimate = estimated(self._sums, self._n, self.rows == "population", self._units)
-        size = self._n, self._total.sums[0].sum()
+        estimate, weight = estimated(sums, n, self.rows == "population", units), total.sums[0].sum()
+        each = zip(sums, columns, strict=True)
         return FirmResult(
             estimate=known(estimate, names),
             feature_names=tuple(names),
-            sources=tuple(
-                one.source(column, *size) for one, column in zip(self._sums, columns, strict=True)
-            ),
-            n=self._n,
+            sources=tuple(one.source(column, n, weight) for one, column in each),
+            n=n,
             rows=self.rows,
-            total=self._total.variance(self.rows, self._units),
-            response=self._response.method,
-            target=self._response.target,
+            total=total.variance(self.rows, units),
+            response=method,
+            target=target,
             confidence_level=self.confidence_level,
         )
