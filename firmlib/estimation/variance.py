@@ -50,17 +50,11 @@ class Bins(NamedTuple):
     e: np.ndarray
     n: np.ndarray
     T: np.ndarray
-    lone: np.ndarray  # variance of a row, for bins that have one
+    lone: np.ndarray  # variance of a row, pooled over bins
 
     @classmethod
-    def of(
-        cls, M: tuple[np.ndarray, ...], coarse: Bins | None = None, finer: np.ndarray | None = None
-    ) -> Bins:
-        """Return them from W, S, SS, WW (..., bins).
-
-        A bin with one row gets the pooled variance of a row or, in `finer` columns, the variance
-        in the bin of `coarse` that contains it.
-        """
+    def of(cls, M: tuple[np.ndarray, ...]) -> Bins:
+        """Return them from W, S, SS, WW (..., bins); a bin with one row gets the pooled `lone`."""
         W, S, SS, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
         n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
@@ -69,11 +63,6 @@ class Bins(NamedTuple):
         df = np.where(paired, n - 1, 0)
         lone = (df * e * n).sum(axis=-1, keepdims=True)
         lone = np.maximum(lone / np.maximum(df.sum(axis=-1, keepdims=True), TINY), 0)
-        lone = np.broadcast_to(lone, e.shape)
-        if coarse is not None and finer is not None:
-            row = np.maximum(coarse.e * coarse.n, 0)
-            row = np.concatenate([np.repeat(row[..., :-1], 2, axis=-1), row[..., -1:]], axis=-1)
-            lone = np.where(finer[:, None], row, lone)
         e = np.where(paired, e, np.where(W > 0, lone, 0))
         return cls(p, m, e, n, p * (m * m - e), lone)
 
@@ -128,9 +117,7 @@ def spread(
     whole = Bins.of(pooled(one, units))
     for k in range(int(np.log2(sums.shape[-1] - 1)) if ordered else 1):
         part = halved(part) if k else part
-        scale.insert(0, pooled(part, units))
-    for k, M in enumerate(scale):
-        scale[k] = Bins.of(M, scale[k - 1] if k else None, k >= base)
+        scale.insert(0, Bins.of(pooled(part, units)))
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
     c, noise = gates(scale, V, base, finest)
     noise[2] *= not units  # effects shared within units shift all means, so V hardly changes
