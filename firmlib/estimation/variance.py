@@ -17,8 +17,7 @@ from scipy import special
 from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.tables.columns import Column
 
-_RARE = 0.1  # share of rows alone in their bins at which a scale is too fine
-_ALONE = 0.9  # and at which nothing can be estimated
+_ALONE = 0.9  # share of rows alone in their levels at which nothing can be estimated
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
@@ -163,29 +162,22 @@ def gates(
     """Return c (scales, d) so that V = sum_k c_k V_k, and the noise (3, d).
 
     Finer scales than the base add gate_k d_k, d_k = V_k - V_{k-1}, where gate_k rises from 0 at
-    one error of d_k to 1 at two errors. For a smooth curve, scales beyond the last would add
-    d / 4 + d / 16 + ... = d / 3. The squared error of d_k is the jackknife's for equal means, plus
-    4 x^2 / n for each halved bin to which halving adds x (few rows, or outliers). The noise is
-    Var(V) for equal means, which the jackknife counts twice, and 4 sum p^2 e, Var(V) / V of a
-    noisy curve.
+    one error of d_k to 1 at two errors. The squared error of d_k is the jackknife's for equal
+    means, plus 4 x^2 / n for each halved bin to which halving adds x (few rows, or outliers). The
+    noise is Var(V) for equal means, which the jackknife counts twice, and 4 sum p^2 e,
+    Var(V) / V of a noisy curve.
     """
     K, d = V.shape
     here, gate = np.arange(d), np.ones((K + 1, d))
     gate[K] = 0
-    finest = base.copy()
     for k in range(1, K):
         coarse, fine = bins[k - 1], bins[k]
-        fits = (fine.p * (fine.n < 1.5)).sum(axis=-1) <= _RARE
-        finest = np.where((k >= base) & (k < most) & fits & (finest == k), k + 1, finest)
         added = fine.T[:, :-1].reshape(d, -1, 2).sum(axis=-1) - coarse.T[:, :-1]
         error = (4 * added**2 / np.maximum(coarse.n[:, :-1], 1)).sum(axis=-1)
         error += np.maximum(fine.jackknifed.sum(axis=-1) - coarse.jackknifed.sum(axis=-1), TINY)
         open_ = np.clip((V[k] - V[k - 1]) / np.sqrt(error) - 1, 0, 1)
-        gate[k] = np.where(k < base, 1, np.where(k < finest, open_, 0))
-    last, beyond = finest - 1, finest > base
-    step = np.where(beyond, gate[last, here] * (V[last, here] - V[last - 1, here]) / 3, 0)
-    gate[last, here] *= np.where(beyond, 4 / 3, 1)
-    rest = np.array([b.rest.sum(axis=-1) for b in bins])[base - 1, here] + step**2
+        gate[k] = np.where(k < base, 1, open_ * (k < most))
+    rest = np.array([b.rest.sum(axis=-1) for b in bins])[base - 1, here]
     least = np.array([4 * (b.p**2 * np.maximum(b.e, 0)).sum(axis=-1) for b in bins])[base - 1, here]
     return gate[:-1] - gate[1:], np.array([rest, rest, least])
 
