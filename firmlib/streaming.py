@@ -35,6 +35,7 @@ class Bins(NamedTuple):
     names: list[str]
     columns: list[Column]
     axes: list[Axis | None]  # None: of a slope
+    options: tuple  # n_bins, method and rows
 
 
 class State(NamedTuple):
@@ -62,7 +63,7 @@ def on_scale(what: str, names: list[str], columns: list[Column], bins: Bins | No
 
 def merged(old: State, new: State, what: str) -> State:
     """Return what is kept of all rows of two states, whose bins are those of the old one."""
-    (names, columns, _), before = new.bins, old.bins.columns
+    (names, columns, *_), before = new.bins, old.bins.columns
     columns = [column._replace(values=column.codes) for column in columns]
     columns, sums = on_scale(what, names, columns, old.bins), []
     if new.score != old.score:
@@ -73,7 +74,7 @@ def merged(old: State, new: State, what: str) -> State:
         nothing = kind.kind == "unknown"  # but missing values so far
         sums.append(other.merged(one, codes) if nothing else one.merged(other, codes))
     columns = [column._replace(values=np.empty(0)) for column in columns]
-    bins = Bins(names, columns, [one.axis for one in sums])
+    bins = new.bins._replace(columns=columns, axes=[one.axis for one in sums])
     return State(bins, sums, old.total.merged(new.total), old.n + new.n, new.units, new.score)
 
 
@@ -130,6 +131,10 @@ confidence_level
         self._how = as_how(method, rows, missing, n_bins, confidence_level)
         if bins is not None and not isinstance(bins, Bins):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
+        self._options = n_bins, method, rows
+        if bins is not None and bins.options != self._options:
+            wanted = f"expected (n_bins, method, rows) = {self._options}, as of this stream"
+            raise ValueError(f"bins are those of a stream with {bins.options}; {wanted}")
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
         self.missing, self.rows, self.method, self.n_bins = missing, rows, method, n_bins
         self.response_method, self.target = response_method, target
@@ -170,14 +175,16 @@ confidence_level
             return self
         columns = [read(f, table, rows, self._how) for f in found]
         columns = on_scale("X", names, columns, self._bins)
-        _, before, axes = self._bins or Bins(names, [UNKNOWN] * len(names), [None] * len(names))
+        before, axes = [UNKNOWN] * len(names), [None] * len(names)
+        if self._bins is not None:
+            _, before, axes, _ = self._bins
         sums, kinds = [], []
         for column, old, axis in zip(columns, before, axes, strict=True):
             axis = None if old.kind == "unknown" else axis
             sums.append(summed(column, rows, self._how, axis=axis))
             missing = np.isnan(column.values).all()
             kinds.append(old if missing else column._replace(values=np.empty(0)))
-        bins = Bins(names, kinds, [one.axis for one in sums])
+        bins = Bins(names, kinds, [one.axis for one in sums], self._options)
         total, units = Line.of(rows.s, rows), rows.unit is not None
         return self._add("X", State(bins, sums, total, rows.n, units, response[1:]))
 
@@ -255,7 +262,10 @@ confidence_level
         """Return the importances for all rows so far."""
         if self._state is None:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        (names, columns, _), sums, total, n, units, (method, target) = self._state
+        (names, columns, *_), sums, total, n, units, (method, target) = self._state
+        if units and np.count_nonzero(total.sums[0]) < 2:
+            raise ValueError("groups has one label; expected at least 2 units")
+        columns = [Column(c.values) if c.kind == "unknown" else c for c in columns]
         each = zip(names, sums, strict=True)
         if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse(n)]:
             warn(

@@ -185,3 +185,19 @@ def test_levels_far_apart_have_bins_of_their_own_in_a_long_table():
     means = pd.Series(s).groupby(x, dropna=False).mean()
     np.testing.assert_allclose(curve.t, means.index)
     np.testing.assert_allclose(curve.q, means, rtol=1e-9)
+
+
+def test_a_small_cluster_far_away_has_bins_of_its_own_in_a_long_table():
+    rng = np.random.default_rng(0)
+    n = 6000
+    f = rng.normal(size=n)
+    far = np.arange(n) < n // 25
+    s = np.where(far, 10 * f, 0.0)
+    f = np.where(far, 1e4 + f, f)
+    found = [firm(s, x[:, None]).importances[0] for x in (f, stats.rankdata(f))]
+    assert found[0] == pytest.approx(found[1], rel=0.02)
+
+
+def test_long_tails_are_read_without_a_warning():
+    f = np.exp(12 * np.random.default_rng(0).normal(size=(16_000, 1)))
+    assert firm(np.log(f[:, 0]), f).importances[0] == pytest.approx(12, rel=0.03)

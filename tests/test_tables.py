@@ -237,3 +237,29 @@ def test_units_are_told_by_labels_of_any_kind(labels):
     w = np.ones(60)
     w[4:6] = 0
     firm(s, X, groups=np.array(some, object), sample_weight=w)  # of no weight, no unit is needed
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [33, 1000])
+def test_sparse_columns_without_zeros_or_values_are_as_dense_ones(n, weighted):
+    rng = np.random.default_rng(0)
+    full = rng.poisson(6, n) + 1.0
+    half = np.where(rng.random(n) < 0.3, full, 0.0)
+    gaps = np.where(rng.random(n) < 0.7, np.nan, rng.integers(0, 40, n))
+    X = np.column_stack([full, half, np.where(rng.random(n) < 0.1, np.nan, full), gaps])
+    options = {"sample_weight": rng.choice([0.5, 1, 1.5], n)} if weighted else {}
+    s = full + rng.normal(size=n)
+    dense, thin = (firm(s, table, **options) for table in (X, sparse.csr_array(X)))
+    for name in ("variance", "pvalues", "ci_high", "missing"):
+        np.testing.assert_allclose(getattr(thin, name), getattr(dense, name), rtol=1e-7, atol=1e-12)
+    empty = sparse.csr_matrix(([1.0], ([0], [0])), shape=(n, 2))
+    with pytest.warns(UserWarning, match="importance 0"):
+        assert firm(s, empty, **options).importances[1] == 0
+
+
+def test_weights_are_numbers_and_nothing_is_missing_that_is_there():
+    x = np.arange(50.0)
+    weight = pd.date_range("2020-01-01", periods=50)
+    with pytest.raises(ValueError, match="sample_weight must hold numbers, got date"):
+        firm(x, x[:, None], sample_weight=weight)
+    assert firm(x, x[:, None], sample_weight=1 + x % 7).missing[0] == 0

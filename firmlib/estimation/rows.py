@@ -33,7 +33,7 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
-    about: float | None = None
+    like: Rows | None = None  # rows whose centre these share, and whether they have weights
 
     @cached_property
     def n(self) -> int:
@@ -48,13 +48,14 @@ class Rows:
     @cached_property
     def weighted(self) -> bool:
         """Whether weights are other than 1."""
-        return bool((self.w != 1).any())
+        return self.like.weighted if self.like else bool((self.w != 1).any())
 
     @cached_property
     def centre(self) -> float:
-        """What is subtracted from scores to limit rounding errors, by default their median."""
-        found = float(np.median(self.s)) if self.n and self.about is None else self.about
-        return found or 0.0
+        """What is subtracted from scores to limit rounding errors: their median."""
+        if self.like:
+            return self.like.centre
+        return float(np.median(self.s)) if self.n else 0.0
 
     @cached_property
     def parts(self) -> list[np.ndarray | None]:
@@ -62,11 +63,11 @@ class Rows:
         r, w = self.s - self.centre, self.w
         return [w, w * r, (w * r) ** 2, w * w, w * w * r] if self.weighted else [None, r, r * r]
 
-    def taken(self, some: slice | np.ndarray, about: float | None = None) -> Rows:
-        """Return some of the rows, with scores about some centre."""
+    def taken(self, some: slice | np.ndarray, like: Rows | None = None) -> Rows:
+        """Return some of the rows."""
         unit = None if self.unit is None else self.unit[some]
         s, w, fold = self.s[some], self.w[some], self.fold[some]
-        return Rows(s, w, fold, unit, population=self.population, about=about)
+        return Rows(s, w, fold, unit, population=self.population, like=like)
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
@@ -93,7 +94,8 @@ def rows_of(
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
         column = table.vector("sample_weight", sample_weight)
-        if column.labels is not None and not isinstance(column.labels[0], bool):
+        truth = column.labels is not None and isinstance(column.labels[0], bool)
+        if column.kind != "number" and not truth:
             raise ValueError(f"sample_weight must hold numbers, got {column.kind} values")
         w = check_weights("sample_weight", column.values, table.n, zeros=not table.whole)
         keep = slice(None) if w.all() else w > 0

@@ -31,7 +31,7 @@ AS_USUAL = How()
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
     some, units = _sample(features, table, rows, how), rows.unit is not None
-    weight, zeros, few = rows.w.sum(), None, 1.5 * 2 ** scales(rows.n)[0]
+    weight, zeros = rows.w.sum(), None
     plain = how == AS_USUAL and isinstance(rows.keep, slice) and not (units or rows.population)
     if plain and is_sparse(table.data):
         zeros = np.array([np.bincount(rows.fold, part, FOLDS) for part in rows.parts])
@@ -39,7 +39,7 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
     for feature in features:
         column, one = NUMBERS, None
         if zeros is not None:
-            one = _sparse(feature, table, rows, zeros, few)
+            one = _sparse(feature, table, rows, zeros)
         if one is None:
             column = read(feature, table, rows, how)
             one = summed(column, rows, how, some)
@@ -81,16 +81,18 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     return slice(None)
 
 
-def _sparse(feature: Any, table: Table, rows: Rows, total: np.ndarray, few: float) -> Sums | None:
+def _sparse(feature: Any, table: Table, rows: Rows, total: np.ndarray) -> Sums | None:
     """Return the sums of a sparse column of few levels, of which only stored values are read."""
     if feature.function is not Table.column or (stored := table.stored(*feature.args)) is None:
         return None
     f, at = stored
-    levels = np.unique(np.append(f, 0.0))
-    if len(levels) > few:
+    levels = np.unique(f if len(f) == rows.n else np.append(f, 0.0))
+    share = 1 - np.count_nonzero(np.isnan(f)) / rows.n
+    if len(levels) > 1.5 * 2 ** scales(rows.n * share)[0]:
         return None
-    axis = Axis.of_levels(levels[~np.isnan(levels)], ordered=True)
-    return Sums.of(f, rows.taken(at, rows.centre), axis).filled(0.0, total)
+    axis = Axis.of_levels(levels[~np.isnan(levels)], ordered=True, share=share)
+    one = Sums.of(f, rows.taken(at, like=rows), axis)
+    return one if len(f) == rows.n else one.filled(0.0, total)
 
 
 def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool) -> Estimate:
@@ -133,7 +135,7 @@ def known(estimate: Estimate, names: Sequence[str]) -> Estimate:
     some = [name for name, no in zip(names, silent, strict=True) if no]
     warn(
         f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are constant, "
-        "missing, have a level of their own in nearly every row, or are nominal and have no slope"
+        "missing, nominal without a slope, or have a level of their own in nearly every row or unit"
     )
     V, noise, psi = (np.where(silent, 0, a) for a in (estimate.V, estimate.noise, estimate.psi))
     return Estimate(V, noise, np.where(silent, 1, estimate.pvalue), psi)

@@ -16,7 +16,10 @@ from firmlib.tables.columns import Column
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Sums (6, FOLDS) of w, wf, wf^2, wr, wfr and w^2, where f is (feature - centre) / unit."""
+    """Sums (6, FOLDS) of w, wf, wf^2, wr, wfr and w^2, where f is (feature - centre) / unit.
+
+    The unit is the largest difference from the centre; it is 0 if the feature is constant.
+    """
 
     sums: np.ndarray
     centre: float
@@ -30,21 +33,27 @@ class Line:
     def of(cls, f: np.ndarray, rows: Rows, nominal: bool = False) -> Line:
         """Return the sums of rows with known values f."""
         centre = float(np.median(f)) if rows.n else 0.0
-        unit = float(np.abs(f - centre).max(initial=0)) or 1.0
-        f, w, r = (f - centre) / unit, rows.w, rows.s - rows.centre
+        unit = float(np.abs(f - centre).max(initial=0))
+        f, w, r = (f - centre) / (unit or 1), rows.w, rows.s - rows.centre
         terms = (w, w * f, w * f * f, w * r, w * r * f, w * w)
         sums = np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
         return cls(sums, centre, unit, rows.centre, nominal)
 
     def merged(self, other: Any, codes: Column | None = None) -> Line:
         """Return the sums of both; `codes` do not matter."""
-        if other.sums[0].sum() > self.sums[0].sum():
-            return other.merged(self)
-        move, (w, f, ff, r, fr, ww) = other.middle - self.middle, other.sums
+        both = self, other
+        heavy = max(both, key=lambda one: one.sums[0].sum())
+        unit = max(self.unit, other.unit, abs(self.centre - other.centre))
+        sums = sum(one._moved(heavy.centre, unit or 1, heavy.middle) for one in both)
+        return replace(heavy, sums=sums, unit=unit)
+
+    def _moved(self, centre: float, unit: float, middle: float) -> np.ndarray:
+        """Return the sums for another centre, unit and middle."""
+        move, (w, f, ff, r, fr, ww) = self.middle - middle, self.sums
         r, fr = r + move * w, fr + move * f
-        c, u = (other.centre - self.centre) / self.unit, other.unit / self.unit  # f -> u f + c
+        c, u = (self.centre - centre) / unit, (self.unit or 1) / unit  # f -> u f + c
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
-        return replace(self, sums=self.sums + np.array([w, f, ff, r, fr, ww]))
+        return np.array([w, f, ff, r, fr, ww])
 
     def estimate(self, population: bool) -> Estimate:
         """Return V, its error and the test of the slope; V is nan if f is constant or nominal."""
@@ -81,7 +90,7 @@ class Line:
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
         p, w = W * np.array([0.5, 0.5, 0]), WW / max(W, TINY)  # so that n is that of the rows
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
-        missing = 1 - W / weight
+        missing = max(0.0, round(1 - W / weight, 12))
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
         scale = column._replace(values=np.empty(0))
         return Source(column.kind, mark, missing, self.middle, sums, t, scale=scale)

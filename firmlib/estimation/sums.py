@@ -38,6 +38,7 @@ _HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
 _BELOW, _ABOVE = slice(0xFC00, 0x7FFF, -1), slice(0x7C01)  # -inf to -0 and 0 to inf among them
 _ASCENDING = np.append(_HALVES[_BELOW], _HALVES[_ABOVE])
 _SIN = np.sin(1.0 + np.arange(FOLDS))
+_ALIKE = 4  # starts that may be the same half-precision number
 _LAG = 8  # bins whose width shows where halves must be finest
 _RANKS = {K: special.betainc(1.5, 1.5, np.arange(2**K) / 2**K) for K in range(1, FINEST + 1)}
 
@@ -60,8 +61,8 @@ class Axis:
 
     start (bins,): the least value of each. slot (bins,): its place among 2^K slots. most: how many
     levels may have bins of their own; 0 if values share bins. ordered: whether neighbours can be
-    merged. share: of independent rows. ends: the larger share of rows in the first and the last
-    bin. quick: whether values are looked up rather than searched for.
+    merged. share: of independent rows. p (bins,): share of rows in each, when values came to share
+    bins. quick: whether values are looked up rather than searched for.
     """
 
     start: np.ndarray
@@ -70,7 +71,7 @@ class Axis:
     most: float = np.inf
     ordered: bool = False
     share: float = 1.0
-    ends: float = 1.0
+    p: np.ndarray | None = None
     quick: bool = False
 
     @classmethod
@@ -99,9 +100,9 @@ class Axis:
         start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
         slot = np.flatnonzero(np.append(start[1:] > start[:-1], np.isfinite(start[-1])))
         start = start[slot]
-        ends = max(f.searchsorted(start[1]), len(f) - f.searchsorted(start[-1])) / len(f)
+        p = np.diff(f.searchsorted(start), append=len(f)) / len(f)
         K = (n_bins - 1).bit_length() if n_bins else K
-        return cls(start, slot, K, 0, ends=ends, **options)
+        return cls(start, slot, K, 0, p=p, **options)
 
     def scales(self, n: float) -> tuple[int, int]:
         """Return the base scale and the finest scale for n rows."""
@@ -145,8 +146,8 @@ class Axis:
     def _table(self) -> tuple[float, float, np.ndarray] | None:
         """A centre, a scale, and the bin of each half-precision number (f - centre) scale.
 
-        Half precision is finest at the centre, where bins are narrowest. None if too few starts
-        differ in it.
+        Half precision is finest at the centre, where bins are narrowest. None if too many starts
+        are the same in it.
         """
         start = self.start
         if not self.quick or len(start) == 0:
@@ -159,8 +160,9 @@ class Axis:
             scale = 512 / (np.quantile(away, 0.95) or away.max())
             scale = scale if np.isfinite(scale) else 1.0
             half = ((start - centre) * scale).astype(np.float16).astype(np.float32)
-        if np.count_nonzero(np.diff(half) > 0) < (1.0 if self.most else 0.9) * (len(start) - 1):
-            return None
+            alike = 1 if self.most else _ALIKE
+            if not (half[alike:] > half[:-alike]).all():
+                return None
         runs = np.diff(_ASCENDING.searchsorted(half), prepend=0, append=len(_ASCENDING))
         found = np.repeat(np.maximum(np.arange(-1, len(start)), 0), runs)
         bins = np.full(len(_HALVES), len(start), np.int16)  # not a number is missing
@@ -238,7 +240,7 @@ class Sums:
             raise ValueError("other has other bins; expected streams with the same bins")
         mine = placed(mine, self.axis.start, axis)
         if self.axis.most and not (axis.most and other.axis.most):  # no room for more
-            axis = replace(axis, most=0, ends=ends(mine))
+            axis = replace(axis, most=0, p=shares(mine))
         return type(self)(axis, centre, mine + placed(theirs, start, axis))
 
     def nested(self) -> np.ndarray:
@@ -251,9 +253,10 @@ class Sums:
         return out
 
     def coarse(self, n: int) -> bool:
-        """Return whether bins are too few for n rows, or hold far more values at the ends now."""
-        few = self.axis.ordered and scales(n * self.axis.share)[0] > self.axis.K
-        return not self.axis.most and (few or ends(self.sums) > 0.05 + 2 * self.axis.ends)
+        """Return whether bins are too few for n rows, or far more rows than at first are in one."""
+        axis, p = self.axis, self.axis.p
+        few = axis.ordered and not axis.most and scales(n * axis.share)[0] > axis.K
+        return few or (p is not None and bool((shares(self.sums) > 0.05 + 2 * p).any()))
 
     def source(self, column: Column, n: int, weight: float) -> Source:
         """Return what a result keeps, if there are n rows of this weight."""
@@ -261,15 +264,16 @@ class Sums:
         mark = _SIN @ W @ np.cos(1.0 + np.arange(W.shape[1]))
         if self.axis.ordered and self.axis.scales(n)[0] < self.axis.K:
             point = self.axis.slot >> (self.axis.K - self.axis.scales(n)[0])
-        missing, scale = 1 - pooled[0, :-1].sum() / weight, column._replace(values=np.empty(0))
+        missing = max(0.0, round(1 - pooled[0, :-1].sum() / weight, 12))
+        scale = column._replace(values=np.empty(0))
         kept = self.centre, pooled, self.axis.start, point, scale
         return Source(column.kind, float(mark), missing, *kept)
 
 
-def ends(sums: np.ndarray) -> float:
-    """Return the larger share of the first and the last bin."""
+def shares(sums: np.ndarray) -> np.ndarray:
+    """Return the share of rows in each bin."""
     W = sums[0, :, :-1].sum(axis=0)
-    return max(W[0], W[-1]) / max(W.sum(), 1e-300)
+    return W / max(W.sum(), 1e-300)
 
 
 def placed(sums: np.ndarray, start: np.ndarray, axis: Axis) -> np.ndarray:

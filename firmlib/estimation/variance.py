@@ -70,11 +70,6 @@ class Bins(NamedTuple):
         """Var(T) of each bin if all means are equal."""
         return 2 * self.p**2 * self.e**2 * np.maximum(self.n - 1, 1) / (self.n + 1)
 
-    @property
-    def jackknifed(self) -> np.ndarray:
-        """The jackknife's expected estimate of `rest`."""
-        return self.rest * 2 * self.n * np.maximum(self.n - 1, 1) / np.maximum(self.n - 2, 0.5) ** 2
-
 
 def test_equal(bins: Bins) -> np.ndarray:
     """Return p-values of equal means (Brown, Forsythe 1974; Mehrotra 1997)."""
@@ -174,7 +169,7 @@ def gates(
         coarse, fine = bins[k - 1], bins[k]
         added = fine.T[:, :-1].reshape(d, -1, 2).sum(axis=-1) - coarse.T[:, :-1]
         error = (4 * added**2 / np.maximum(coarse.n[:, :-1], 1)).sum(axis=-1)
-        error += np.maximum(fine.jackknifed.sum(axis=-1) - coarse.jackknifed.sum(axis=-1), TINY)
+        error += np.maximum(2 * (fine.rest.sum(axis=-1) - coarse.rest.sum(axis=-1)), TINY)
         open_ = np.clip((V[k] - V[k - 1]) / np.sqrt(error) - 1, 0, 1)
         gate[k] = np.where(k < base, 1, open_ * (k < most))
     rest = np.array([b.rest.sum(axis=-1) for b in bins])[base - 1, here]
