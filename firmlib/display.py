@@ -8,22 +8,18 @@ from os.path import commonprefix
 from textwrap import fill
 from typing import Any, Self
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib import dates, patheffects
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from mpl_toolkits.axes_grid1 import make_axes_locatable
 from scipy.spatial.distance import squareform
 
 from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
-
-try:
-    import matplotlib.pyplot as plt
-except ImportError as error:
-    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
-from matplotlib import dates, patheffects
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 __all__ = [
     "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY", "ConditionalScoreDisplay",

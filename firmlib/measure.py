@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike
 
 import firmlib  # for what imports this module
 from firmlib import joint
-from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
@@ -127,12 +125,8 @@ def firm(
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
     known = () if given is None else check_given(given, table)
-    found = _estimate(features, table, sample, known, how, feature_names)
-    estimate, sources, names, notes, unexplained = found
     return FirmResult(
-        estimate=estimate,
-        feature_names=tuple(names),
-        sources=tuple(sources),
+        **_estimate(features, table, sample, known, how, feature_names),
         n=sample.n,
         rows=rows,
         total=Line.of(sample.s, sample).variance(rows, sample.unit is not None),
@@ -140,31 +134,33 @@ def firm(
         target=response.target,
         given=known,
         confidence_level=confidence_level,
-        notes=notes,
-        unexplained=unexplained,
     )
 
 
 def _estimate(
     features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
-) -> tuple[Estimate, Sequence[Source], Sequence[str], tuple[str, ...], Any]:
-    """Return the estimates of features with their sources, names, notes, and what pairs leave."""
+) -> dict[str, Any]:
+    """Return what a result has of features: estimates, sources, names; notes, what pairs leave."""
+    notes, unexplained = (), None
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
         _check_learned(features.kind == "interaction", how)
         estimate, found, unexplained = joint.pairs(features, table, sample, how)
         sources = [Source("pair", mark=float(sample.n))] * len(found)
-        return estimate, sources, check_names(found, names), (), unexplained
-    found = resolve(exclude(*known) if known and features is None else features, table)
-    names = check_names([f.name for f in found], names)
-    learned = bool(known) or any(isinstance(f, Group) for f in found)
-    _check_learned(learned, how)
-    if learned:
-        each = dict(zip(names, found, strict=True))
-        estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
-        return estimate, sources, names, notes, None
-    return *scan(found, table, sample, how), names, (), None
+        names = check_names(found, names)
+    else:
+        found = resolve(exclude(*known) if known and features is None else features, table)
+        names = check_names([f.name for f in found], names)
+        learned = bool(known) or any(isinstance(f, Group) for f in found)
+        _check_learned(learned, how)
+        if learned:
+            each = dict(zip(names, found, strict=True))
+            estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
+        else:
+            estimate, sources = scan(found, table, sample, how)
+    measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
+    return {**measured, "notes": notes, "unexplained": unexplained}
 
 
 def _check_learned(learned: bool, how: How) -> None:
@@ -209,7 +205,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(UserDict[Any, FirmResult]):
+class FirmByClass(dict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:

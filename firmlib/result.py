@@ -93,7 +93,7 @@ class FirmResult:
         return iter(self.feature_names)
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self._frame().loc[name]
+        return self.to_frame().loc[name]
 
     importances = property(lambda self: self.estimate.Q)
     variance = property(lambda self: self.estimate.V)
@@ -127,13 +127,10 @@ class FirmResult:
                 found[name] = ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
         return found
 
-    def _frame(self) -> pd.DataFrame:
-        columns = {name: getattr(self, name) for name in _COLUMNS.split()}
-        return pd.DataFrame(columns, self._index).rename(columns=_SINGULAR)
-
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
         """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
-        table = self._frame().iloc[self._order]
+        columns = {_SINGULAR.get(name, name): getattr(self, name) for name in _COLUMNS.split()}
+        table = pd.DataFrame(columns, self._index).iloc[self._order]
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def standardize(self) -> FirmResult:
@@ -248,8 +245,7 @@ def compare(
     """
     if not all(isinstance(each, FirmResult) for each in (result, other)):
         raise ValueError(f"result and other must be FirmResults, got {type(result)}, {type(other)}")
-    if paired not in (True, False, "auto"):
-        raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
+    check_option("paired", paired, (True, False, "auto"))
     names = result._index.intersection(other._index, sort=False)
     if names.empty:
         raise ValueError(f"other has the features {other.feature_names}; result has none of them")

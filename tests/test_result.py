@@ -141,7 +141,7 @@ def test_confidence_level_is_checked(level):
         (lambda r: compare(r, S), "must be FirmResults, got .*ndarray"),
         (lambda r: compare(firm_by_class(Y, X), r), "must be FirmResults, got .*FirmByClass"),
         (lambda r: compare(r, firm(S, X, feature_names=list("pqrs"))), "^other has the features"),
-        (lambda r: compare(r, r, paired="yes"), "^paired='yes' must be True, False or 'auto'"),
+        (lambda r: compare(r, r, paired="yes"), "^paired='yes' is unknown; expected one of"),
         (lambda r: compare(r, firm(S[:99], X[:99]), paired=True), "paired=True needs the same"),
         (lambda r: r.compare("a"), r"^features=\('a',\) must be two features"),
         (lambda r: r.compare("a", "z"), r"^features=\('a', 'z'\) must be two features"),
