@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import encode
-from firmlib.tables.checks import check_array, check_integer, check_option
+from firmlib.tables.checks import check_array, check_integer, check_option, check_weights
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
@@ -95,7 +95,7 @@ def gattaca(
     normal position with mean 35 and sd 7. In each copy, letters at `mutations` random places are
     replaced. With `unseen`, new letters differ from old ones, and no sequence contains the motif,
     which takes a `length` of at most 10 000; otherwise, as in the paper, a quarter do not change.
-    `background` has the probabilities of A, C, G, T, which are 0 to 3 in X, outside the motif.
+    Outside the motif, letters A, C, G, T, which are 0 to 3 in X, are as frequent as `background`.
 
     >>> from firmlib.strings import decode
     >>> X, y = gattaca(4, mutations=0, random_state=0)
@@ -106,9 +106,7 @@ def gattaca(
     n, most = check_integer("n", n, 2), 10_000 if unseen else None  # longer: rarely without it
     length = check_integer("length", length, 42, most)
     mutations = check_integer("mutations", mutations, int(unseen), k)
-    p = check_array("background", background, 1, (4,))
-    if (p < 0).any() or not np.isclose(p.sum(), 1):
-        raise ValueError(f"background={background!r} must be four probabilities that sum to 1")
+    p = check_weights("background", background, 4)
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)

@@ -66,15 +66,10 @@ class KernelExpansion:
             return cls(np.ones(1), coef[None], "linear", intercept=zero)
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
-        return cls(
-            dual_coef=coef,
-            centers=_dense(centers),
-            kernel="poly" if estimator.kernel == "polynomial" else estimator.kernel,
-            scale=1 / centers.shape[1] if scale is None else scale,
-            coef0=estimator.coef0,
-            degree=estimator.degree,
-            intercept=np.ravel(getattr(estimator, "intercept_", 0.0))[0],
-        )
+        scale = 1 / centers.shape[1] if scale is None else scale
+        kernel = "poly" if estimator.kernel == "polynomial" else estimator.kernel
+        b = np.ravel(getattr(estimator, "intercept_", 0.0))[0]
+        return cls(coef, _dense(centers), kernel, scale, estimator.coef0, estimator.degree, b)
 
     @property
     def width(self) -> float:

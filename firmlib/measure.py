@@ -108,18 +108,10 @@ def firm(
     if is_source(X):
         if given is not None:
             raise ValueError(f"given={given!r} needs all rows in memory, but X comes in chunks")
-        stream = firmlib.StreamingFirm(
-            features,
-            categorical=categorical,
-            missing=missing,
-            rows=rows,
-            method=method,
-            n_bins=n_bins,
-            response_method=response_method,
-            target=target,
-            feature_names=feature_names,
-            confidence_level=confidence_level,
-        )
+        options: Any = {"categorical": categorical, "missing": missing, "rows": rows}
+        options |= {"method": method, "n_bins": n_bins, "feature_names": feature_names}
+        options |= {"response_method": response_method, "target": target}
+        stream = firmlib.StreamingFirm(features, confidence_level=confidence_level, **options)
         return stream.fit(X, score, sample_weight=sample_weight, groups=groups).result()
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)

@@ -129,7 +129,7 @@ def test_gattaca_background_and_mutations():
         ({"mutations": 8}, "mutations must be an integer from 0 to 7, got 8"),
         ({"mutations": 0, "unseen": True}, "mutations must be an integer from 1 to 7, got 0"),
         ({"background": [0.5, 0.5]}, r"background has shape \(2,\), expected \(4,\)"),
-        ({"background": [0.5, 0.5, 0.5, -0.5]}, "must be four probabilities that sum to 1"),
+        ({"background": [0.5, 0.5, 0.5, -0.5]}, "^background must not be negative, got 1"),
     ],
 )
 def test_bad_gattaca(arguments, message):
