@@ -103,9 +103,10 @@ def gattaca(
     [False, False, True, True]
     """
     motif, k = encode(["GATTACA"])[0], 7
-    n, most = check_integer("n", n, 2), 10_000 if unseen else None  # longer: rarely without it
-    length = check_integer("length", length, 42, most)
-    mutations = check_integer("mutations", mutations, int(unseen), k)
+    n, mutations = check_integer("n", n, 2), check_integer("mutations", mutations, int(unseen), k)
+    length = check_integer(
+        "length", length, 42, 10_000 if unseen else None
+    )  # or few lack the motif
     p = check_weights("background", background, 4)
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])

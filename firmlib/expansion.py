@@ -16,7 +16,7 @@ from firmlib.tables.checks import check_array, check_memory, check_number, check
 __all__ = ["KernelExpansion", "gradient"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class KernelExpansion:
     """A kernel expansion s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
 
@@ -39,11 +39,10 @@ class KernelExpansion:
 
     def __post_init__(self) -> None:
         check_option("kernel", self.kernel, ("linear", "poly", "rbf"))
-        dual_coef = check_array("dual_coef", self.dual_coef, 1)
-        centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
-        self.__dict__.update(dual_coef=dual_coef, centers=centers)  # frozen
+        self.dual_coef = check_array("dual_coef", self.dual_coef, 1)
+        self.centers = check_array("centers", self.centers, 2, (len(self.dual_coef), None))
         if self.kernel == "linear":  # the polynomial kernel of degree 1
-            self.__dict__.update(scale=1.0, coef0=0.0, degree=1)
+            self.scale, self.coef0, self.degree = 1.0, 0.0, 1
         check_number("scale", self.scale, 0, above=True)
         check_number("degree", self.degree, 1)
         check_number("coef0", self.coef0)

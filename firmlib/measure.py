@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -119,12 +120,10 @@ def firm(
     known = () if given is None else check_given(given, table)
     return FirmResult(
         **_estimate(features, table, sample, known, how, feature_names),
-        n=sample.n,
         rows=rows,
         total=Line.of(sample.s, sample).variance(rows, sample.unit is not None),
         response=response.method,
         target=response.target,
-        given=known,
         confidence_level=confidence_level,
     )
 
@@ -132,34 +131,30 @@ def firm(
 def _estimate(
     features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
 ) -> dict[str, Any]:
-    """Return what a result has of features: estimates, sources, names; notes, what pairs leave."""
+    """Return what a result says of these features: estimates, sources, names, notes and so on."""
     notes, unexplained = (), None
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
-        _check_learned(features.kind == "interaction", how)
-        estimate, found, unexplained = joint.pairs(features, table, sample, how)
-        sources = [Source("pair", mark=float(sample.n))] * len(found)
-        names = check_names(found, names)
+        found, learned = [], features.kind == "interaction"
     else:
         found = resolve(exclude(*known) if known and features is None else features, table)
         names = check_names([f.name for f in found], names)
-        learned = bool(known) or any(isinstance(f, Group) for f in found)
-        _check_learned(learned, how)
-        if learned:
-            each = dict(zip(names, found, strict=True))
-            estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
-        else:
-            estimate, sources = scan(found, table, sample, how)
-    measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
-    return {**measured, "notes": notes, "unexplained": unexplained}
-
-
-def _check_learned(learned: bool, how: How) -> None:
-    """Raise if options for single columns apply to what is learned from several."""
+        learned = known or any(isinstance(f, Group) for f in found)
     if learned and (how.slope or how.n_bins):
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
+    if isinstance(features, Pairs):
+        estimate, found, unexplained = joint.pairs(features, table, sample, how)
+        sources = [Source("pair", mark=float(sample.n))] * len(found)
+        names = check_names(found, names)
+    elif learned:
+        each = dict(zip(names, found, strict=True))
+        estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
+    else:
+        estimate, sources = scan(found, table, sample, how)
+    measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
+    return {**measured, "given": known, "n": sample.n, "notes": notes, "unexplained": unexplained}
 
 
 def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> How:
@@ -197,7 +192,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(dict[Any, FirmResult]):
+class FirmByClass(UserDict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:

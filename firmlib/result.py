@@ -105,12 +105,10 @@ class FirmResult:
     kinds = property(lambda self: tuple(source.kind for source in self.sources))
     missing = property(lambda self: np.array([source.missing for source in self.sources]))
     signed = property(lambda self: np.where(self.variance > 0, self.estimate.Q * self.direction, 0))
+    heavy_tails = property(lambda self: self.estimate.heavy_tails & (self.pvalues < self._alpha))
+    _alpha = property(lambda self: 1 - self.confidence_level)
     _index = property(lambda self: pd.Index(self.feature_names, name="feature"))
     _order = property(lambda self: np.argsort(-self.importances, kind="stable"))
-
-    @property
-    def heavy_tails(self) -> np.ndarray:
-        return self.estimate.heavy_tails & (self.pvalues < 1 - self.confidence_level)
 
     @cached_property
     def direction(self) -> np.ndarray:
@@ -215,7 +213,7 @@ class FirmResult:
         elif self.rows == "sample" and not self.given and len(self) > 1:
             notes.append("firmlib.unexplained(score, X) estimates what no single column explains")
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
-        table = self.to_frame()[columns].head(10)
+        table: Any = self.to_frame()[columns].head(10)
         lines = table.to_string(float_format="{:.3g}".format, na_rep="")
         return "\n".join([head, lines, *notes])
 
