@@ -94,7 +94,7 @@ def gattaca(
     Half of the `n` sequences of this `length` are in each class, -1 and +1. The motif begins at a
     normal position with mean 35 and sd 7. In each copy, letters at `mutations` random places are
     replaced. With `unseen`, new letters differ from old ones, and no sequence contains the motif,
-    which takes a `length` of at most 10 000; otherwise, as in the paper, a quarter do not change.
+    which few longer than 10 000 would lack; otherwise, as in the paper, a quarter do not change.
     Outside the motif, letters A, C, G, T, which are 0 to 3 in X, are as frequent as `background`.
 
     >>> from firmlib.strings import decode
@@ -104,9 +104,7 @@ def gattaca(
     """
     motif, k = encode(["GATTACA"])[0], 7
     n, mutations = check_integer("n", n, 2), check_integer("mutations", mutations, int(unseen), k)
-    length = check_integer(
-        "length", length, 42, 10_000 if unseen else None
-    )  # or few lack the motif
+    length = check_integer("length", length, 42, 10_000 if unseen else None)
     p = check_weights("background", background, 4)
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
