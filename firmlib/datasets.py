@@ -93,8 +93,8 @@ def gattaca(
 
     Half of the `n` sequences of this `length` are in each class, -1 and +1. The motif begins at a
     normal position with mean 35 and sd 7. In each copy, letters at `mutations` random places are
-    replaced. With `unseen`, new letters differ from old ones, and no sequence contains the motif,
-    which few longer than 10 000 would lack; otherwise, as in the paper, a quarter do not change.
+    replaced. With `unseen`, for a `length` up to 10 000, new letters differ from old ones, and no
+    sequence contains the motif; otherwise, as in the paper, a quarter do not change.
     Outside the motif, letters A, C, G, T, which are 0 to 3 in X, are as frequent as `background`.
 
     >>> from firmlib.strings import decode
