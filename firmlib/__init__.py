@@ -29,10 +29,7 @@ __all__ = [
     "normal", "plot_by_class", "plot_curves", "plot_interactions", "scores", "search",
     "stability", "strings", "unexplained",
 ]  # fmt: skip
-_HOMES = (  # as they import each other
-    "measure", "result", "streaming", "joint.interactions", "joint.search", "joint.stability",
-    "display",
-)  # fmt: skip
+_HOMES = "measure result streaming joint.interactions joint.search joint.stability display"
 
 
 def __getattr__(name: str) -> object:
@@ -41,7 +38,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'firmlib' has no attribute {name!r}")
     if find_spec(f"firmlib.{name}"):
         return import_module(f"firmlib.{name}")
-    homes = (import_module(f"firmlib.{home}") for home in _HOMES)
+    homes = (import_module(f"firmlib.{home}") for home in _HOMES.split())
     globals()[name] = value = next(getattr(home, name) for home in homes if name in home.__all__)
     return value
 

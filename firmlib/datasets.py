@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import encode
-from firmlib.tables.checks import check_array, check_integer, check_option
+from firmlib.tables.checks import check_array, check_integer, check_option, check_weights
 
 __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_gaussians"]
 
@@ -93,9 +93,9 @@ def gattaca(
 
     Half of the `n` sequences of this `length` are in each class, -1 and +1. The motif begins at a
     normal position with mean 35 and sd 7. In each copy, letters at `mutations` random places are
-    replaced. With `unseen`, new letters differ from old ones, and no sequence contains the motif;
-    otherwise, as in the paper, a quarter do not change. `background` has the probabilities of
-    A, C, G, T, which are 0 to 3 in X, outside the motif.
+    replaced. With `unseen`, for a `length` up to 10 000, new letters differ from old ones, and no
+    sequence contains the motif; otherwise, as in the paper, a quarter do not change.
+    Outside the motif, letters A, C, G, T, which are 0 to 3 in X, are as frequent as `background`.
 
     >>> from firmlib.strings import decode
     >>> X, y = gattaca(4, mutations=0, random_state=0)
@@ -103,11 +103,9 @@ def gattaca(
     [False, False, True, True]
     """
     motif, k = encode(["GATTACA"])[0], 7
-    n, length = check_integer("n", n, 2), check_integer("length", length, 42)
-    mutations = check_integer("mutations", mutations, int(unseen), k)
-    p = check_array("background", background, 1, (4,))
-    if (p < 0).any() or not np.isclose(p.sum(), 1):
-        raise ValueError(f"background={background!r} must be four probabilities that sum to 1")
+    n, mutations = check_integer("n", n, 2), check_integer("mutations", mutations, int(unseen), k)
+    length = check_integer("length", length, 42, 10_000 if unseen else None)
+    p = check_weights("background", background, 4)
     rng = check_random_state(random_state)
     y = np.repeat([-1, 1], [n - n // 2, n // 2])
     X = np.empty((n, length), dtype=np.uint8)
@@ -141,12 +139,9 @@ def _read(file: str, **options: Any) -> pd.DataFrame:
     path = DATA / file
     try:
         text = gzip.decompress(path.read_bytes())
-        found = f"sha256 {hashlib.sha256(text).hexdigest()}"
-    except (OSError, EOFError, zlib.error) as error:
-        text, found = b"", str(error)
-    if found != f"sha256 {SHA256[file]}":
-        wanted = f"must be a gzip text with sha256 {SHA256[file]}, got {found}"
-        raise ValueError(f"{path} {wanted}; restore it with git")
+        check_option("sha256", hashlib.sha256(text).hexdigest(), [SHA256[file]])
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise ValueError(f"{path} is another file; restore it with git: {error}") from error
     return pd.read_csv(io.BytesIO(text), **options)
 
 

@@ -8,22 +8,18 @@ from os.path import commonprefix
 from textwrap import fill
 from typing import Any, Self
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy.spatial.distance import squareform
-
-from firmlib.measure import FirmByClass, firm
-from firmlib.result import ConditionalScore, FirmResult
-from firmlib.tables.checks import check_integer, check_option
-
-try:
-    import matplotlib.pyplot as plt
-except ImportError as error:
-    raise ImportError("pictures need matplotlib: pip install 'firmlib[plot]'") from error
 from matplotlib import dates, patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.axes_grid1 import make_axes_locatable
+from scipy.spatial.distance import squareform
+
+from firmlib.measure import FirmByClass
+from firmlib.result import ConditionalScore, FirmResult
+from firmlib.tables.checks import check_integer, check_option
 
 __all__ = [
     "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY", "ConditionalScoreDisplay",
@@ -102,11 +98,6 @@ class FirmDisplay:
         """Display the importances of a `result`."""
         return cls(result)
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, features: Any = None, **options: Any) -> Self:
-        """Display `firmlib.firm` of `estimator`, `X`, `features` and `options`."""
-        return cls(firm(estimator, X, features, **options))
-
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
         """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
         own, table = ax is None, self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
@@ -183,12 +174,6 @@ class ConditionalScoreDisplay:
         """Display the curve of the feature `name` of a `result`."""
         check_option("name", name, result.curves)
         return cls(result.curves[name], _wrapped(name, 26), _score_name(result))
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
-        """Display the curve of a column or callable `feature`, with the `options` of `firm`."""
-        result = firm(estimator, X, [feature], **options)
-        return cls.from_result(result, result.feature_names[0])
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`; pool many bins, and the rarest levels of a category."""

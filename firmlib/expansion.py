@@ -16,7 +16,7 @@ from firmlib.tables.checks import check_array, check_memory, check_number, check
 __all__ = ["KernelExpansion", "gradient"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class KernelExpansion:
     """A kernel expansion s(x) = sum_i alpha_i k(x_i, x) + b, eq. (2), with its gradient.
 
@@ -39,11 +39,10 @@ class KernelExpansion:
 
     def __post_init__(self) -> None:
         check_option("kernel", self.kernel, ("linear", "poly", "rbf"))
-        dual_coef = check_array("dual_coef", self.dual_coef, 1)
-        centers = check_array("centers", self.centers, 2, (len(dual_coef), None))
-        self.__dict__.update(dual_coef=dual_coef, centers=centers)  # frozen
+        self.dual_coef = check_array("dual_coef", self.dual_coef, 1)
+        self.centers = check_array("centers", self.centers, 2, (len(self.dual_coef), None))
         if self.kernel == "linear":  # the polynomial kernel of degree 1
-            self.__dict__.update(scale=1.0, coef0=0.0, degree=1)
+            self.scale, self.coef0, self.degree = 1.0, 0.0, 1
         check_number("scale", self.scale, 0, above=True)
         check_number("degree", self.degree, 1)
         check_number("coef0", self.coef0)
@@ -66,15 +65,10 @@ class KernelExpansion:
             return cls(np.ones(1), coef[None], "linear", intercept=zero)
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
         scale = getattr(estimator, "_gamma", estimator.gamma)
-        return cls(
-            dual_coef=coef,
-            centers=_dense(centers),
-            kernel="poly" if estimator.kernel == "polynomial" else estimator.kernel,
-            scale=1 / centers.shape[1] if scale is None else scale,
-            coef0=estimator.coef0,
-            degree=estimator.degree,
-            intercept=np.ravel(getattr(estimator, "intercept_", 0.0))[0],
-        )
+        scale = 1 / centers.shape[1] if scale is None else scale
+        kernel = "poly" if estimator.kernel == "polynomial" else estimator.kernel
+        b = np.ravel(getattr(estimator, "intercept_", 0.0))[0]
+        return cls(coef, _dense(centers), kernel, scale, estimator.coef0, estimator.degree, b)
 
     @property
     def width(self) -> float:

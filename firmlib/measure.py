@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 import firmlib  # for what imports this module
 from firmlib import joint
-from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
@@ -110,68 +109,52 @@ def firm(
     if is_source(X):
         if given is not None:
             raise ValueError(f"given={given!r} needs all rows in memory, but X comes in chunks")
-        stream = firmlib.StreamingFirm(
-            features,
-            categorical=categorical,
-            missing=missing,
-            rows=rows,
-            method=method,
-            n_bins=n_bins,
-            response_method=response_method,
-            target=target,
-            feature_names=feature_names,
-            confidence_level=confidence_level,
-        )
+        options: Any = {"categorical": categorical, "missing": missing, "rows": rows}
+        options |= {"method": method, "n_bins": n_bins, "feature_names": feature_names}
+        options |= {"response_method": response_method, "target": target}
+        stream = firmlib.StreamingFirm(features, confidence_level=confidence_level, **options)
         return stream.fit(X, score, sample_weight=sample_weight, groups=groups).result()
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
     known = () if given is None else check_given(given, table)
-    found = _estimate(features, table, sample, known, how, feature_names)
-    estimate, sources, names, notes, unexplained = found
     return FirmResult(
-        estimate=estimate,
-        feature_names=tuple(names),
-        sources=tuple(sources),
-        n=sample.n,
+        **_estimate(features, table, sample, known, how, feature_names),
         rows=rows,
         total=Line.of(sample.s, sample).variance(rows, sample.unit is not None),
         response=response.method,
         target=response.target,
-        given=known,
         confidence_level=confidence_level,
-        notes=notes,
-        unexplained=unexplained,
     )
 
 
 def _estimate(
     features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
-) -> tuple[Estimate, Sequence[Source], Sequence[str], tuple[str, ...], Any]:
-    """Return the estimates of features with their sources, names, notes, and what pairs leave."""
+) -> dict[str, Any]:
+    """Return what a result says of these features: estimates, sources, names, notes and so on."""
+    notes, unexplained = (), None
     if isinstance(features, Pairs):
         if known:
             raise ValueError("given= cannot be combined with Pairs, only with features and groups")
-        _check_learned(features.kind == "interaction", how)
-        estimate, found, unexplained = joint.pairs(features, table, sample, how)
-        sources = [Source("pair", mark=float(sample.n))] * len(found)
-        return estimate, sources, check_names(found, names), (), unexplained
-    found = resolve(exclude(*known) if known and features is None else features, table)
-    names = check_names([f.name for f in found], names)
-    learned = bool(known) or any(isinstance(f, Group) for f in found)
-    _check_learned(learned, how)
-    if learned:
-        each = dict(zip(names, found, strict=True))
-        estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
-        return estimate, sources, names, notes, None
-    return *scan(found, table, sample, how), names, (), None
-
-
-def _check_learned(learned: bool, how: How) -> None:
-    """Raise if options for single columns apply to what is learned from several."""
+        found, learned = [], features.kind == "interaction"
+    else:
+        found = resolve(exclude(*known) if known and features is None else features, table)
+        names = check_names([f.name for f in found], names)
+        learned = known or any(isinstance(f, Group) for f in found)
     if learned and (how.slope or how.n_bins):
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
+    if isinstance(features, Pairs):
+        estimate, found, unexplained = joint.pairs(features, table, sample, how)
+        sources = [Source("pair", mark=float(sample.n))] * len(found)
+        names = check_names(found, names)
+    elif learned:
+        each = dict(zip(names, found, strict=True))
+        estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
+    else:
+        estimate, sources = scan(found, table, sample, how)
+    measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
+    return {**measured, "given": known, "n": sample.n, "notes": notes, "unexplained": unexplained}
 
 
 def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> How:

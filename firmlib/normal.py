@@ -162,12 +162,11 @@ def _inputs(cov: ArrayLike, directions: ArrayLike | None, d: int) -> tuple[np.nd
     sd = np.sqrt(np.abs(np.diag(cov)))
     unit = np.where(sd > 0, sd, 1)
     correlation = cov / np.outer(unit, unit)  # so that units do not matter
-    asymmetry = np.abs(correlation - correlation.T).max()
-    if asymmetry > 1e-8:
-        raise ValueError(f"cov must be symmetric, got entries {asymmetry:.3g} sd² apart")
-    smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
-    if smallest < -1e-8 or cov[sd == 0].any():
-        raise ValueError(f"cov must be positive semi-definite, got eigenvalue {smallest:.3g}")
+    apart = np.abs(correlation - correlation.T).max()
+    least = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
+    if max(apart, -least) > 1e-8 or cov[sd == 0].any():
+        got = f"got entries {apart:.3g} sd² apart and the eigenvalue {least:.3g}"
+        raise ValueError(f"cov must be symmetric and positive semi-definite, {got}")
     cov = (cov + cov.T) / 2
     A = np.eye(d) if directions is None else check_array("directions", directions, 2, (None, d))
     v = ((A @ cov) * A).sum(axis=1)

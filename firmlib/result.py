@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ from firmlib.tables.checks import check_confidence_level, check_memory, check_op
 
 __all__ = ["ConditionalScore", "FirmResult", "compare"]
 
-_COLUMNS = """importances standard_error ci_low ci_high pvalues direction standardized variance
-heavy_tails kinds missing"""
 _SINGULAR = {"importances": "importance", "pvalues": "pvalue", "kinds": "kind"}
 
 
@@ -86,6 +83,9 @@ class FirmResult:
     notes: tuple[str, ...] = ()
     unexplained: Any = None
 
+    _columns = """importances standard_error ci_low ci_high pvalues direction standardized variance
+    heavy_tails kinds missing"""
+
     def __len__(self) -> int:
         return len(self.feature_names)
 
@@ -93,7 +93,7 @@ class FirmResult:
         return iter(self.feature_names)
 
     def __getitem__(self, name: str) -> pd.Series:
-        return self._frame().loc[name]
+        return self.to_frame().loc[name]
 
     importances = property(lambda self: self.estimate.Q)
     variance = property(lambda self: self.estimate.V)
@@ -105,12 +105,10 @@ class FirmResult:
     kinds = property(lambda self: tuple(source.kind for source in self.sources))
     missing = property(lambda self: np.array([source.missing for source in self.sources]))
     signed = property(lambda self: np.where(self.variance > 0, self.estimate.Q * self.direction, 0))
+    heavy_tails = property(lambda self: self.estimate.heavy_tails & (self.pvalues < self._alpha))
+    _alpha = property(lambda self: 1 - self.confidence_level)
     _index = property(lambda self: pd.Index(self.feature_names, name="feature"))
     _order = property(lambda self: np.argsort(-self.importances, kind="stable"))
-
-    @property
-    def heavy_tails(self) -> np.ndarray:
-        return self.estimate.heavy_tails & (self.pvalues < 1 - self.confidence_level)
 
     @cached_property
     def direction(self) -> np.ndarray:
@@ -127,13 +125,10 @@ class FirmResult:
                 found[name] = ConditionalScore(t, bins.m, bins.p, bins.n, error, source.kind)
         return found
 
-    def _frame(self) -> pd.DataFrame:
-        columns = {name: getattr(self, name) for name in _COLUMNS.split()}
-        return pd.DataFrame(columns, self._index).rename(columns=_SINGULAR)
-
     def to_frame(self, *, ranks: bool = False) -> pd.DataFrame:
         """Return one row per feature, the most important first; `ranks` adds those of `ranks()`."""
-        table = self._frame().iloc[self._order]
+        columns = {_SINGULAR.get(name, name): getattr(self, name) for name in self._columns.split()}
+        table = pd.DataFrame(columns, self._index).iloc[self._order]
         return table.join(self.ranks(self.confidence_level)) if ranks else table
 
     def standardize(self) -> FirmResult:
@@ -205,12 +200,12 @@ class FirmResult:
         """Draw q_f of several features, with the options of `firmlib.plot_curves`."""
         return firmlib.plot_curves(self, **options)
 
-    def _shown(self, n: int) -> tuple[str, Any, list[str]]:
-        """Return a headline, a table of the n most important features, and notes."""
-        head = f"{len(self)} feature{'s' * (len(self) != 1)}, {self.n} rows ({self.rows}), "
-        head += f"score: {self.response}" + f" of {self.target!r}" * (self.target is not None)
+    def __repr__(self) -> str:
+        head = f"{type(self).__name__}: {len(self)} feature{'s' * (len(self) != 1)}, "
+        head += f"{self.n} rows ({self.rows}), score: {self.response}"
+        head += f" of {self.target!r}" * (self.target is not None)
         head += f", given {', '.join(self.given)}" * bool(self.given)
-        notes = [f"… and {len(self) - n} more: see to_frame()"] * (len(self) > n)
+        notes = [f"… and {len(self) - 10} more: see to_frame()"] * (len(self) > 10)
         heavy = ", ".join(self._index[self.heavy_tails][:5])
         notes += [f"heavy tails, so errors are uncertain: {heavy}"] * bool(heavy) + [*self.notes]
         if self.unexplained is not None:
@@ -218,17 +213,9 @@ class FirmResult:
         elif self.rows == "sample" and not self.given and len(self) > 1:
             notes.append("firmlib.unexplained(score, X) estimates what no single column explains")
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
-        return head, self.to_frame()[columns].head(n), notes
-
-    def __repr__(self) -> str:
-        head, table, notes = self._shown(10)
+        table: Any = self.to_frame()[columns].head(10)
         lines = table.to_string(float_format="{:.3g}".format, na_rep="")
-        return "\n".join([f"{type(self).__name__}: {head}", lines, *notes])
-
-    def _repr_html_(self) -> str:
-        head, table, notes = self._shown(20)
-        html = table.to_html(float_format="{:.3g}".format, na_rep="", border=0)
-        return f"<p>{escape(head)}</p>{html}{''.join(f'<p>{escape(note)}</p>' for note in notes)}"
+        return "\n".join([head, lines, *notes])
 
 
 def compare(
@@ -248,8 +235,7 @@ def compare(
     """
     if not all(isinstance(each, FirmResult) for each in (result, other)):
         raise ValueError(f"result and other must be FirmResults, got {type(result)}, {type(other)}")
-    if paired not in (True, False, "auto"):
-        raise ValueError(f"paired={paired!r} must be True, False or 'auto'")
+    check_option("paired", paired, (True, False, "auto"))
     names = result._index.intersection(other._index, sort=False)
     if names.empty:
         raise ValueError(f"other has the features {other.feature_names}; result has none of them")

@@ -86,9 +86,12 @@ CASES = [
     (lambda: binary.firm_conjunctions([0, 1], np.eye(2, 20_000)), "^the table of conjunctions"),
     (lambda: normal.firm_taylor(lambda x: x, np.ones((2, 3))), r"^cov has shape \(2, 3\), exp"),
     (lambda: normal.firm_linear([1, 2, 3], EYE), r"^cov has shape \(2, 2\), expected \(3, 3\)"),
-    (lambda: normal.firm_linear([1, 2], [[1, 0.5], [0.2, 1]]), "^cov must be symmetric, got .*"),
-    (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be positive semi-definite"),
-    (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be positive"),
+    (
+        lambda: normal.firm_linear([1, 2], [[1, 0.5], [0.2, 1]]),
+        "^cov must be symmetric .* 0.3 sd² apart",
+    ),
+    (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be .* positive semi-definite"),
+    (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be .* positive"),
     (
         lambda: normal.firm_rbf(KernelExpansion([1.0], [[0.0]], "linear"), [0.0], [[1.0]]),
         r"^expansion=KernelExpansion\(.* must be a KernelExpansion with kernel='rbf'",

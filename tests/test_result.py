@@ -57,13 +57,10 @@ def test_to_frame_is_sorted_by_size_and_keeps_the_order_of_ties():
 def test_what_is_shown():
     many = np.random.default_rng(1).normal(size=(60, 25))
     result = firm(many[:, 0], many, feature_names=["<b>", *(f"x{j}" for j in range(1, 25))])
-    text, html = repr(result), result._repr_html_()
+    text = repr(result)
     assert "25 features, 60 rows (sample), score: values" in text
     assert "15 more" in text
     assert text.index("<b>") < text.index("x1")
-    assert "<b>" not in html
-    assert "&lt;b&gt;" in html
-    assert html.count("<tr") >= 21
     model = LogisticRegression().fit(NUMBERS, Y)
     shown = repr(firm(model, NUMBERS, target="so", response_method="predict_proba"))
     assert "score: predict_proba of 'so'" in shown
@@ -141,7 +138,7 @@ def test_confidence_level_is_checked(level):
         (lambda r: compare(r, S), "must be FirmResults, got .*ndarray"),
         (lambda r: compare(firm_by_class(Y, X), r), "must be FirmResults, got .*FirmByClass"),
         (lambda r: compare(r, firm(S, X, feature_names=list("pqrs"))), "^other has the features"),
-        (lambda r: compare(r, r, paired="yes"), "^paired='yes' must be True, False or 'auto'"),
+        (lambda r: compare(r, r, paired="yes"), "^paired='yes' is unknown; expected one of"),
         (lambda r: compare(r, firm(S[:99], X[:99]), paired=True), "paired=True needs the same"),
         (lambda r: r.compare("a"), r"^features=\('a',\) must be two features"),
         (lambda r: r.compare("a", "z"), r"^features=\('a', 'z'\) must be two features"),

@@ -3,21 +3,18 @@
 from io import BytesIO
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-
-from firmlib.compendium.output import output_dir, write_atomic
-from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, curve_legend
-
-# isort: split
-# After firmlib.display, which says how to get matplotlib.
-import matplotlib.pyplot as plt
 import seaborn as sns
 from cycler import cycler
 from IPython.core.getipython import get_ipython
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+from firmlib.compendium.output import output_dir, write_atomic
+from firmlib.display import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, curve_legend
 
 __all__ = ["STYLE", "curve_legend", "heat_map", "save", "use_style"]
 

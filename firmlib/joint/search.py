@@ -115,11 +115,7 @@ class SearchResult(FirmResult):
     searched: np.ndarray
     covered: np.ndarray
 
-    def _frame(self) -> pd.DataFrame:
-        frame = super()._frame()
-        frame.insert(1, "searched", self.searched)
-        frame.insert(2, "covered", self.covered)
-        return frame
+    _columns = f"importances searched covered {FirmResult._columns.removeprefix('importances')}"
 
 
 def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray]]:

@@ -25,7 +25,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def check_option(name: str, value: object, options: Iterable[str]) -> None:
+def check_option(name: str, value: object, options: Iterable[object]) -> None:
     """Raise unless `value` is one of `options`."""
     options = list(options)
     if value not in options:
