@@ -26,7 +26,6 @@ from firmlib.tables.table import Table
 __all__ = ["StreamingFirm"]
 
 UNKNOWN = Column(np.empty(0), "unknown")  # until there is a value
-_OPTIONS = ("categorical", "missing", "rows", "method", "n_bins", "response_method", "target")
 
 
 class Bins(NamedTuple):
@@ -35,7 +34,7 @@ class Bins(NamedTuple):
     names: list[str]
     columns: list[Column]
     axes: list[Axis | None]  # None: of a slope
-    options: tuple  # n_bins, method and rows
+    options: dict[str, Any]  # that decide on bins
 
 
 class State(NamedTuple):
@@ -47,6 +46,13 @@ class State(NamedTuple):
     n: int
     units: bool
     score: tuple[str, Any]
+
+
+def check_alike(what: str, theirs: dict[str, Any], own: dict[str, Any]) -> None:
+    """Raise unless options are the same."""
+    for option, value in own.items():
+        if theirs[option] != value:
+            raise ValueError(f"{what} has {option}={theirs[option]!r}, expected {value!r}")
 
 
 def on_scale(what: str, names: list[str], columns: list[Column], bins: Bins | None) -> list[Column]:
@@ -131,14 +137,13 @@ confidence_level
         self._how = as_how(method, rows, missing, n_bins, confidence_level)
         if bins is not None and not isinstance(bins, Bins):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
-        self._options = n_bins, method, rows
-        if bins is not None and bins.options != self._options:
-            wanted = f"expected (n_bins, method, rows) = {self._options}, as of this stream"
-            raise ValueError(f"bins are those of a stream with {bins.options}; {wanted}")
+        options = {"rows": rows, "method": method, "n_bins": n_bins, "missing": missing}
+        self._options = options | {"categorical": list(categorical or [])}
+        if bins is not None:
+            check_alike("bins", bins.options, self._options)
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
-        self.missing, self.rows, self.method, self.n_bins = missing, rows, method, n_bins
         self.response_method, self.target = response_method, target
-        self.confidence_level, self._given = confidence_level, bins
+        self.rows, self.confidence_level, self._given = rows, confidence_level, bins
         self._state: State | None = None
         self._start = 0  # position of the first row
 
@@ -192,10 +197,7 @@ confidence_level
         """Add another stream with the same features, options and, if both have rows, bins."""
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        for option in _OPTIONS:
-            theirs, own = getattr(other, option), getattr(self, option)
-            if theirs != own:
-                raise ValueError(f"other has {option}={theirs!r}, expected {own!r}")
+        check_alike("other", other._options, self._options)
         return self._add("other", other._state) if other._state else self
 
     def _add(self, what: str, new: State) -> Self:
