@@ -3,7 +3,7 @@
 import inspect
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -25,11 +25,10 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def check_option(name: str, value: object, options: Iterable[str]) -> None:
+def check_option(name: str, value: object, options: Collection[str]) -> None:
     """Raise unless `value` is one of `options`."""
-    options = list(options)
     if value not in options:
-        raise ValueError(f"{name}={value!r} is unknown; expected one of {options}")
+        raise ValueError(f"{name}={value!r} is unknown; expected one of {[*options]}")
 
 
 def as_numpy(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """Rows that come in chunks: files, datasets, lazy frames, iterables, Dask; bars for long work."""
 
-import copy
 import glob
 import math
 import operator
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import shuffle
 
 from firmlib.tables.checks import check_memory, check_shape, is_array
 
@@ -61,9 +61,7 @@ def sample(X: Any) -> Any:
     if hasattr(X, "collect_batches"):
         import polars as pl
 
-        total = X.select(pl.len()).collect().item()
-        rows = np.random.default_rng(0).choice(total, min(_ROWS, total), replace=False)
-        return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
+        return X.filter(pl.int_range(pl.len()).shuffle(seed=0) < _ROWS).collect()
     if not _is_on_disk(X):
         return None
     groups = _row_groups(X)
@@ -79,9 +77,7 @@ def _drawn(count: int) -> dict[int, int]:
 
 def _some_rows(table: Any, n: int, seed: int) -> Any:
     """Return at most n random rows of a table."""
-    total = table.shape[0]
-    rows = np.sort(np.random.default_rng(seed).choice(total, min(n, total), replace=False))
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    return shuffle(table, n_samples=min(n, table.shape[0]), random_state=seed)
 
 
 def _stacked(tables: Sequence[Any]) -> Any:
@@ -123,7 +119,7 @@ def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: i
 
 def _merged(streams: Sequence[Any]) -> Any:
     """Return the sum of streams, which stay as they are, because Dask runs a lost task again."""
-    return reduce(lambda both, stream: both.merge(stream), streams[1:], copy.deepcopy(streams[0]))
+    return reduce(type(streams[0]).merge, streams, streams[0]._emptied())
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
@@ -136,6 +132,7 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
         raise ValueError(f"X={X!r} must be {wanted} ({error})") from error
     if not groups:
         raise ValueError(f"X={X!r} has no rows")
+    check_memory("a row group", (max(g.row_groups[0].total_byte_size for g in groups),), 1)
     return [lambda group=group: group.to_table(schema=data.schema).to_pandas() for group in groups]
 
 
