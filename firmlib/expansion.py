@@ -44,7 +44,7 @@ class KernelExpansion:
         self.__dict__.update(dual_coef=dual_coef, centers=centers)  # frozen
         if self.kernel == "linear":  # the polynomial kernel of degree 1
             self.__dict__.update(scale=1.0, coef0=0.0, degree=1)
-        check_number("scale", self.scale, 0, above=True)
+        check_number("scale", self.scale, 0, inside=True)
         check_number("degree", self.degree, 1)
         check_number("coef0", self.coef0)
         check_number("intercept", self.intercept)

@@ -81,29 +81,21 @@ def check_shape(name: str, shape: tuple, expected: tuple) -> None:
 
 
 def check_number(
-    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
+    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, inside: bool = False
 ) -> float:
-    """Return `value` as a finite number from `low` (or, if `above`, greater than it) to `high`."""
+    """Return `value` as a finite number from `low` to `high`, or `inside` of these limits."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    inside = number and np.isfinite(float(value)) and low <= value <= high
-    if not inside or (above and value == low):
-        least = f" {'above' if above else 'from'} {low:g}" if np.isfinite(low) else ""
-        most = f" to {high:g}" if np.isfinite(high) else ""
-        raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
+    fits = number and np.isfinite(float(value)) and low <= value <= high
+    if not fits or (inside and value in (low, high)):
+        limits = f"above {low:g} and below {high:g}" if inside else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} must be a finite number {limits}, got {value!r}")
     return float(value)
 
 
-def check_confidence_level(value: Any) -> None:
-    """Raise unless `value` lies strictly between 0 and 1."""
-    if not isinstance(value, float | np.floating) or not 0 < value < 1:
-        raise ValueError(f"confidence_level must be a number above 0 and below 1, got {value!r}")
-
-
-def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+def check_integer(name: str, value: Any, low: int, high: float = np.inf) -> int:
     """Return `value` as an int from `low` to `high`."""
-    if not is_integer(value) or value < low or (high is not None and value > high):
-        expected = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be an integer {expected}, got {value!r}")
+    if not is_integer(value) or not low <= value <= high:
+        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
     return int(value)
 
 

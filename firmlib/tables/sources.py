@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import shuffle
 
 from firmlib.tables.checks import check_memory, check_shape, is_array
 
@@ -77,7 +76,8 @@ def _drawn(count: int) -> dict[int, int]:
 
 def _some_rows(table: Any, n: int, seed: int) -> Any:
     """Return at most n random rows of a table."""
-    return shuffle(table, n_samples=min(n, table.shape[0]), random_state=seed)
+    rows = np.random.default_rng(seed).permutation(table.shape[0])[:n]
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def _stacked(tables: Sequence[Any]) -> Any:

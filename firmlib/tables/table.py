@@ -39,7 +39,7 @@ class Table:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of its columns; if it has none, x0, x1, ... of X and f0, f1, ... of features."""
+        """The names of its columns; without any x0, x1, ... of X, and f0, f1, ... of features."""
         letter = self.name[0].lower()
         plain = [f"{letter}{j}" for j in range(self.width)]
         return [*map(str, self.readable.columns)] if hasattr(self.data, "columns") else plain
@@ -139,7 +139,7 @@ class Table:
         index, own = (getattr(each, "index", ()) for each in (value, self.data))
         if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
             both = f"index {short(index.tolist())}, but {self.name} has {short(own.tolist())}"
-            raise ValueError(f"{name} has the {both}; match them by .loc, or use .to_numpy()")
+            raise ValueError(f"{name} has the {both}; use .loc[{self.name}.index] or .to_numpy()")
 
 
 def is_sparse(data: Any) -> bool:
