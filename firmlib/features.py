@@ -217,8 +217,7 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
 def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
     """Return the names of features, or `feature_names` instead; all must differ."""
     if feature_names is not None:
-        if isinstance(feature_names, str) or len(feature_names) != len(names):
-            raise ValueError(f"feature_names={short(feature_names)} must be a list of {len(names)}")
+        check_shape("feature_names", np.shape(feature_names), (len(names),))
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
@@ -233,10 +232,9 @@ def is_place(j: Any) -> bool:
 
 def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     """Return a column, a callable, a group or, under a name, values as a feature."""
-    if name is not None and isinstance(f, list | tuple) and all(map(is_place, f)):
-        columns = {*table.names, *range(-table.width, table.width)}
-        if f and (len(f) != table.n or len(columns.intersection(f)) == len(f)):
-            f = Group(f)
+    listed = name is not None and isinstance(f, list | tuple) and len(f) > 0
+    if listed and all(map(is_place, f)) and len(set(f)) == len(f):  # repeated, they are values
+        f = Group(f)
     if isinstance(f, Group):
         return Group([table.place(j) for j in f.places], name or f.name)
     if isinstance(f, Feature):

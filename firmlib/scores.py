@@ -119,10 +119,9 @@ def _of_module(module: Any, torch: Any, X: Any) -> Any:
     if module.training:
         raise ValueError(f"score={kind} is in training mode; call eval() on it first")
     if not isinstance(X, torch.Tensor):
-        like = next(iter(module.parameters()), None)
-        dtype, device = getattr(like, "dtype", None), getattr(like, "device", None)
+        like = next(iter(module.parameters()), torch.zeros(0, dtype=torch.float64))
         dense = check_array(f"X of score={kind}", X.toarray() if is_sparse(X) else X, 2)
-        X = torch.as_tensor(dense, dtype=dtype, device=device)
+        X = torch.as_tensor(dense, dtype=like.dtype, device=like.device)
     with torch.no_grad():
         return module(X)
 

@@ -113,6 +113,8 @@ def torch(monkeypatch):
         nn=SimpleNamespace(Module=Module),
         Tensor=Tensor,
         no_grad=nullcontext,
+        float64=float,
+        zeros=lambda n, dtype: SimpleNamespace(dtype=dtype, device="cpu"),
         as_tensor=lambda values, dtype, device: Tensor(values.astype(dtype)),
     )
     monkeypatch.setitem(sys.modules, "torch", fake)

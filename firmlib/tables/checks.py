@@ -67,9 +67,8 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
 def refuse(message: str, bad: np.ndarray, values: np.ndarray, what: str) -> None:
     """Raise if some values are bad; show the first of them."""
     if bad.any():
-        where = tuple(np.argwhere(bad)[0].tolist())
-        place = f"row {where[0]}" if len(where) == 1 else str(where)
-        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {values[where]} at {place}")
+        row, first = ", ".join(map(str, np.argwhere(bad)[0])), values[bad][0]
+        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {first} at row {row}")
 
 
 def check_shape(name: str, shape: tuple, expected: tuple) -> None:

@@ -118,8 +118,7 @@ def read(name: str, values: Any, n: int) -> Column:
 
 def check_present(name: str, values: np.ndarray) -> None:
     """Raise if there are missing values."""
-    advice = "missing='level' makes them one, missing='drop' leaves them out"
-    refuse(f"{name} must not be missing ({advice})", np.isnan(values), values, "missing values")
+    refuse(f"{name} must not be missing", np.isnan(values), values, "missing values")
 
 
 def _of_known(name: str, values: np.ndarray) -> Column:
@@ -152,7 +151,5 @@ def _of_known(name: str, values: np.ndarray) -> Column:
 
 def _moments(kind: str, values: Any) -> Column:
     """Return the known dates, in UTC, or durations among values, objects or words."""
-    dates = kind == "date"
-    moments: Any = pd.to_datetime(values, utc=True) if dates else pd.to_timedelta(values)
-    moments = moments.tz_localize(None) if dates else moments
-    return Column(moments.dropna().to_numpy().astype(_MICROSECONDS[kind]).astype(float), kind)
+    found: Any = pd.to_datetime(values, utc=True) if kind == "date" else pd.to_timedelta(values)
+    return Column(found.dropna().as_unit("us").asi8.astype(float), kind)

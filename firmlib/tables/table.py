@@ -111,7 +111,7 @@ class Table:
         return self._block[1][j - first]
 
     @cached_property
-    def _array(self) -> np.ndarray | None:
+    def _array(self) -> Any:
         """The data as one array of numbers, if they are all of one type."""
         data = self.readable
         if isinstance(data, pd.DataFrame) and data.dtypes.nunique() == 1:
