@@ -19,14 +19,13 @@ class Table:
     """A table, whose columns are read when they are asked for; a chunk needs no rows or levels."""
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
-        kind = type(data).__name__
         if not hasattr(data, "columns") and not hasattr(data, "dtype"):
             data = as_array(name, data)
         self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
         if len(shape) != 2 or shape[0] < at_least or shape[1] < 1:
             wanted = f"a table with 2 axes, at least {at_least} rows and 1 column"
-            raise ValueError(f"{name} must be {wanted}, got {kind} of shape {shape}")
+            raise ValueError(f"{name} must be {wanted}, got {type(data).__name__} of shape {shape}")
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
@@ -40,9 +39,9 @@ class Table:
     @cached_property
     def names(self) -> list[str]:
         """The names of its columns; without any x0, x1, ... of X, and f0, f1, ... of features."""
-        letter = self.name[0].lower()
-        plain = [f"{letter}{j}" for j in range(self.width)]
-        return [*map(str, self.readable.columns)] if hasattr(self.data, "columns") else plain
+        if hasattr(self.data, "columns"):
+            return [*map(str, self.readable.columns)]
+        return [f"{self.name[0].lower()}{j}" for j in range(self.width)]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -86,7 +85,9 @@ class Table:
             return Column(values)
         data = self.readable
         if is_sparse(data):
-            values = data[:, [j]].toarray()
+            some = slice(*data.indptr[[j, j + 1]])
+            values = np.zeros(self.n, data.dtype)
+            values[data.indices[some]] = data.data[some]
         else:
             values = (data.iloc if hasattr(data, "iloc") else data)[:, j]
         column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
