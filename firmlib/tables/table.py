@@ -19,13 +19,14 @@ class Table:
     """A table, whose columns are read when they are asked for; a chunk needs no rows or levels."""
 
     def __init__(self, data: Any, name: str = "X", *, at_least: int = 2) -> None:
+        kind = type(data).__name__
         if not hasattr(data, "columns") and not hasattr(data, "dtype"):
             data = as_array(name, data)
         self.data: Any = np.asarray(data) if isinstance(data, np.matrix) else data
         shape = tuple(self.data.shape)
         if len(shape) != 2 or shape[0] < at_least or shape[1] < 1:
             wanted = f"a table with 2 axes, at least {at_least} rows and 1 column"
-            raise ValueError(f"{name} must be {wanted}, got {type(data).__name__} of shape {shape}")
+            raise ValueError(f"{name} must be {wanted}, got {kind} of shape {shape}")
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
