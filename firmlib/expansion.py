@@ -43,7 +43,7 @@ class KernelExpansion:
         self.centers = check_array("centers", self.centers, 2, (len(self.dual_coef), None))
         if self.kernel == "linear":  # the polynomial kernel of degree 1
             self.scale, self.coef0, self.degree = 1.0, 0.0, 1
-        check_number("scale", self.scale, 0, above=True)
+        check_number("scale", self.scale, 0, inside=True)
         check_number("degree", self.degree, 1)
         check_number("coef0", self.coef0)
         check_number("intercept", self.intercept)

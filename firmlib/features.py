@@ -100,12 +100,10 @@ def _column(table: Table, j: Place) -> Column:
 
 
 def _numbers(column: Column, j: Place) -> np.ndarray:
-    """Return the values of a column to calculate with; large integers as floats."""
+    """Return the values of a column to calculate with."""
     if column.kind == "nominal":
         raise ValueError(f"{j!r} is a category, whose levels are not numbers; use features.literal")
-    if column.labels is None or column.labels.dtype.kind not in "iu":
-        return column.values
-    return column.shown(column.values).astype(float)
+    return column.values
 
 
 def _multiplied(table: Table, js: Sequence[Place]) -> np.ndarray:
@@ -114,8 +112,7 @@ def _multiplied(table: Table, js: Sequence[Place]) -> np.ndarray:
 
 def _above(table: Table, j: Place, tau: Any) -> np.ndarray:
     column = _column(table, j)
-    _numbers(column, j)  # refuses a category
-    x, least = column.values, column.number(f"tau of column {j!r}", tau)
+    x, least = _numbers(column, j), column.number(f"tau of column {j!r}", tau)
     return np.where(np.isnan(x), np.nan, x > least)
 
 
@@ -136,8 +133,7 @@ def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
 
 
 def _along(table: Table, a: np.ndarray) -> np.ndarray:
-    if table.width != len(a):
-        raise ValueError(f"a has {len(a)} entries, but X has {table.width} columns")
+    check_shape("a", a.shape, (table.width,))
     if is_sparse(table.data) and not table.categorical:
         return read("X @ a", table.data @ a, table.n).values
     columns = (_numbers(table.column(j), name) for j, name in enumerate(table.names))
@@ -192,8 +188,7 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     seen = np.unique(x[~np.isnan(x)])
     shown = column.shown(seen[:6]).tolist()
     if not 0 < len(seen) <= 2:
-        cure = "pair features.literal or features.threshold"
-        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}; {cure}")
+        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}")
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
@@ -210,9 +205,7 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
         values = Table(features, "features", at_least=0)
         check_shape("features", values.data.shape, (table.n, None))
         table.check_rows("features", features)
-        named = hasattr(values.data, "columns")
-        names = values.names if named else [f"f{j}" for j in range(values.width)]
-        found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(names)]
+        found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(values.names)]
     else:
         several = np.iterable(features) and not isinstance(features, str)
         found = [_of_item(f, table) for f in (features if several else [features])]
@@ -224,8 +217,7 @@ def resolve(features: Any, table: Table) -> list[Feature | Group]:
 def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None) -> list[str]:
     """Return the names of features, or `feature_names` instead; all must differ."""
     if feature_names is not None:
-        if isinstance(feature_names, str) or len(feature_names) != len(names):
-            raise ValueError(f"feature_names={short(feature_names)} must be a list of {len(names)}")
+        check_shape("feature_names", np.shape(feature_names), (len(names),))
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
@@ -240,10 +232,9 @@ def is_place(j: Any) -> bool:
 
 def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
     """Return a column, a callable, a group or, under a name, values as a feature."""
-    if name is not None and isinstance(f, list | tuple) and all(map(is_place, f)):
-        columns = {*table.names, *range(-table.width, table.width)}
-        if f and (len(f) != table.n or len(columns.intersection(f)) == len(f)):
-            f = Group(f)
+    listed = name is not None and isinstance(f, list | tuple) and len(f) > 0
+    if listed and all(map(is_place, f)) and len(set(f)) == len(f):  # repeated, they are values
+        f = Group(f)
     if isinstance(f, Group):
         return Group([table.place(j) for j in f.places], name or f.name)
     if isinstance(f, Feature):
@@ -255,8 +246,5 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
         place = table.place(f)
         return Feature(name or table.names[place], Table.column, place)
     if name is None:
-        raise ValueError(
-            f"feature {f!r} must be a column by name or position, a callable or, in a dict, values "
-            "(not labels y; for a mask pass np.flatnonzero(mask))"
-        )
+        raise ValueError(f"feature {f!r} must be a column, a callable or, in a dict, values")
     return Feature(name, Column, *table.vector(f"feature {name!r}", f), ready=True)

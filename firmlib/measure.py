@@ -20,7 +20,7 @@ from firmlib.estimation.variance import Source
 from firmlib.features import Group, Pairs, Place, check_names, exclude, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
-from firmlib.tables.checks import check_confidence_level, check_integer, check_option, short
+from firmlib.tables.checks import check_integer, check_number, check_option, short
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
 
@@ -162,7 +162,7 @@ def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> H
     check_option("method", method, ("auto", "slope"))
     check_option("rows", rows, ("sample", "population"))
     check_option("missing", missing, ("level", "drop", "raise"))
-    check_confidence_level(level)
+    check_number("confidence_level", level, 0, 1, inside=True)
     bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2)
     return How(bins, missing, method == "slope")
 

@@ -13,7 +13,7 @@ import pandas as pd
 import firmlib  # for pictures, which import this module
 from firmlib.estimation import jackknife
 from firmlib.estimation.variance import Source
-from firmlib.tables.checks import check_confidence_level, check_memory, check_option
+from firmlib.tables.checks import check_memory, check_number, check_option
 
 __all__ = ["ConditionalScore", "FirmResult", "compare"]
 
@@ -140,7 +140,7 @@ class FirmResult:
 
     def intervals(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return intervals at any level, such as 1 - 0.05 / m for m features together."""
-        check_confidence_level(confidence_level)
+        check_number("confidence_level", confidence_level, 0, 1, inside=True)
         low, high = self.estimate.interval(confidence_level)
         return pd.DataFrame({"ci_low": low, "ci_high": high}, self._index)
 
@@ -166,7 +166,7 @@ class FirmResult:
         return self._minus(i, self, j, confidence_level).set_axis(index)
 
     def _minus(self, i: Any, other: FirmResult, j: Any, level: float, paired: bool = True) -> Any:
-        check_confidence_level(level)
+        check_number("confidence_level", level, 0, 1, inside=True)
         if "population" in (self.rows, other.rows):
             raise ValueError("rows='population' has no standard errors; expected rows='sample'")
         return pd.DataFrame(jackknife.compare(self.estimate, i, other.estimate, j, level, paired))

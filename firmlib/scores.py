@@ -69,10 +69,8 @@ def respond(score: Score, table: Table, *, response_method: str, target: Any) ->
     if target is None and two and len(found) == 2:
         target = [*found][1]  # of two classes, the second
     if (found or target is not None) and target not in found:
-        raise ValueError(
-            f"target={target!r} must be one of {short([*found], 8)}, the classes or outputs of "
-            f"score={type(score).__name__}; firm_by_class takes all of them"
-        )
+        known = f"{short([*found], 8)}, the classes or outputs of score={type(score).__name__}"
+        raise ValueError(f"target={target!r} must be one of {known}")
     return _checked(found.get(target, answer), table, method, target)
 
 
@@ -81,8 +79,7 @@ def respond_all(score: Score, table: Table, response_method: str) -> list[Respon
     method, answer = _answer(score, table, response_method)
     found = _by_target(score, method, answer)
     if not found:
-        kind = type(score).__name__
-        raise ValueError(f"estimator={kind} has no classes and one output; use firm")
+        raise ValueError(f"estimator={type(score).__name__} has no classes and one output")
     return [_checked(values, table, method, target) for target, values in found.items()]
 
 
@@ -97,10 +94,8 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
     methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
     check_option("response_method", response_method, ("auto", *(methods or RESPONSE_METHODS)))
     if isinstance(score, type | str) or not (methods or callable(score) or is_array(score)):
-        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
         raise ValueError(
-            f"score={score!r} must be a fitted model, a function of X (such as "
-            f"{' or '.join(own[:3]) or 'lambda X: ...'}) or an array (n,), as in firm(model, X)"
+            f"score={score!r} must be a fitted model, a function of X or an array (n,)"
         )
     if methods:
         method = methods[0] if response_method == "auto" else response_method
@@ -124,10 +119,9 @@ def _of_module(module: Any, torch: Any, X: Any) -> Any:
     if module.training:
         raise ValueError(f"score={kind} is in training mode; call eval() on it first")
     if not isinstance(X, torch.Tensor):
-        like = next(iter(module.parameters()), None)
-        dtype, device = getattr(like, "dtype", None), getattr(like, "device", None)
+        like = next(iter(module.parameters()), torch.zeros(0, dtype=torch.float64))
         dense = check_array(f"X of score={kind}", X.toarray() if is_sparse(X) else X, 2)
-        X = torch.as_tensor(dense, dtype=dtype, device=device)
+        X = torch.as_tensor(dense, dtype=like.dtype, device=like.device)
     with torch.no_grad():
         return module(X)
 

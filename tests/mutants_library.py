@@ -129,7 +129,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("tables/columns.py", "placed[known] = column.values",
          "placed[: known.sum()] = column.values"),
         ("tables/columns.py", ".max(initial=0.0) >= 2**53", ".max(initial=0.0) >= 2**60"),
-        ("tables/table.py", "values[data.indices[stored]]", "values[: stored.stop - stored.start]"),
+        ("tables/table.py", "values[data.indices[some]]", "values[: some.stop - some.start]"),
         ("tables/columns.py", "if not found and known:", "if found and known:"),
         ("tables/table.py", "data.sum_duplicates()", "data.sort_indices()"),
     ],
@@ -139,7 +139,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("features.py", "x != seen[0])", "x == seen[0])"),
         ("tables/columns.py", "float(found[0]) if found else np.nan",
          "float(found[0]) if found else 0"),
-        ("features.py", "len(f) != table.n or len(columns.intersection(f)) == len(f)", "True"),
+        ("features.py", "all(map(is_place, f)) and len(set(f)) == len(f)", "all(map(is_place, f))"),
     ],
     "joint": [
         ("joint/interactions.py", "{(): 1, (-1,): -1}", "{(): 1, (-1,): -0.9}"),

@@ -167,7 +167,7 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
     [
         (
             lambda: firm(model, "nowhere/*.parquet"),
-            "^X='nowhere/.*' must be a Parquet file, a folder",
+            "^X='nowhere/.*' must be a Parquet file, folder",
         ),
         (lambda: firm(linear, da.zeros(9)), r"^X has shape \(9,\), expected \('any', 'any'\)"),
         (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),

@@ -260,7 +260,7 @@ REFUSED = [
     (lambda: StreamingFirm(bins=[0, 1]), r"^bins=\[0, 1\] must be the"),
     (
         lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S),
-        "^feature_names=.'a'.* must be a list of 5",
+        "^feature_names has shape .*, expected",
     ),
     (lambda: StreamingFirm().result(), "^there are no rows yet; expected partial_"),
     (lambda: StreamingFirm(bins=BINS).result(), "^there are no rows yet"),
@@ -386,7 +386,7 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
         patch.setattr("firmlib.estimation.sums._MANY", 0)
         with pytest.raises(ValueError, match="GiB"):
             stream.partial_fit(X, s)
-    with pytest.raises(ValueError, match="must be a fitted model or a callable"):
+    with pytest.raises(ValueError, match="must be a fitted model or callable"):
         stream.fit(iter([X]), s)
     assert stream.result().n == before.n == 40
     assert stream.partial_fit(X, s).result().n == 80

@@ -53,7 +53,7 @@ def adds_to(
     alone = [name for name, f in found.items() if isinstance(f, Feature) and not known]
     single, sources = scan([found[name] for name in alone], table, sample, how)
     each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
-    given, gains, silent = _columns(Group(known), table, sample, how), {}, []
+    given, gains, silent = _columns(Group([*map(table.place, known)]), table, sample, how), {}, []
     memory = {}  # what given columns predict, by rows
     for name in progress([name for name in found if name not in each], "features"):
         F = _columns(found[name], table, sample, how)

@@ -69,7 +69,7 @@ def search(
     """
     check_integer("order", order, 1)
     check_integer("n", n, 1)
-    check_number("distinct", distinct, 0, 1, above=True)
+    check_number("distinct", distinct, 0, 1)
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)

@@ -82,8 +82,8 @@ class WDSClassifier(ClassifierMixin, BaseEstimator):
         rows = np.flatnonzero(weight)
         X, labels, weight = X[rows], labels[rows], weight[rows]
         check_option("loss", self.loss, ("hinge", "squared_hinge"))
-        check_number("C", self.C, 0, above=True)
-        check_number("tol", self.tol, 0, above=True)
+        check_number("C", self.C, 0, inside=True)
+        check_number("tol", self.tol, 0, inside=True)
         check_integer("max_iter", self.max_iter, -1)
         classes, second = np.unique(labels, return_inverse=True)
         if len(classes) != 2:

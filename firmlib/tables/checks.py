@@ -3,7 +3,7 @@
 import inspect
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -25,11 +25,10 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def check_option(name: str, value: object, options: Iterable[object]) -> None:
+def check_option(name: str, value: object, options: Collection[object]) -> None:
     """Raise unless `value` is one of `options`."""
-    options = list(options)
     if value not in options:
-        raise ValueError(f"{name}={value!r} is unknown; expected one of {options}")
+        raise ValueError(f"{name}={value!r} is unknown; expected one of {[*options]}")
 
 
 def as_numpy(value: Any) -> Any:
@@ -68,9 +67,8 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
 def refuse(message: str, bad: np.ndarray, values: np.ndarray, what: str) -> None:
     """Raise if some values are bad; show the first of them."""
     if bad.any():
-        where = tuple(np.argwhere(bad)[0].tolist())
-        place = f"row {where[0]}" if len(where) == 1 else str(where)
-        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {values[where]} at {place}")
+        row, first = ", ".join(map(str, np.argwhere(bad)[0])), values[bad][0]
+        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {first} at row {row}")
 
 
 def check_shape(name: str, shape: tuple, expected: tuple) -> None:
@@ -82,29 +80,21 @@ def check_shape(name: str, shape: tuple, expected: tuple) -> None:
 
 
 def check_number(
-    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, above: bool = False
+    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, inside: bool = False
 ) -> float:
-    """Return `value` as a finite number from `low` (or, if `above`, greater than it) to `high`."""
+    """Return `value` as a finite number from `low` to `high`, or `inside` of these limits."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    inside = number and np.isfinite(float(value)) and low <= value <= high
-    if not inside or (above and value == low):
-        least = f" {'above' if above else 'from'} {low:g}" if np.isfinite(low) else ""
-        most = f" to {high:g}" if np.isfinite(high) else ""
-        raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
+    fits = number and np.isfinite(float(value)) and low <= value <= high
+    if not fits or (inside and value in (low, high)):
+        limits = f"above {low:g} and below {high:g}" if inside else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} must be a finite number {limits}, got {value!r}")
     return float(value)
 
 
-def check_confidence_level(value: Any) -> None:
-    """Raise unless `value` lies strictly between 0 and 1."""
-    if not isinstance(value, float | np.floating) or not 0 < value < 1:
-        raise ValueError(f"confidence_level must be a number above 0 and below 1, got {value!r}")
-
-
-def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+def check_integer(name: str, value: Any, low: int, high: float = np.inf) -> int:
     """Return `value` as an int from `low` to `high`."""
-    if not is_integer(value) or value < low or (high is not None and value > high):
-        expected = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be an integer {expected}, got {value!r}")
+    if not is_integer(value) or not low <= value <= high:
+        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
     return int(value)
 
 

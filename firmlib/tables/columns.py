@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
@@ -18,7 +17,7 @@ class Column(NamedTuple):
     """One value per row, nan if missing; value k of an "ordered" or "nominal" is ``labels[k]``."""
 
     values: np.ndarray
-    kind: str = "number"  # or date, duration, ordered (as integers that floats merge), nominal
+    kind: str = "number"  # or date, duration, ordered, nominal
     labels: np.ndarray | None = None
 
     @property
@@ -49,9 +48,6 @@ class Column(NamedTuple):
         if self.labels is None:
             return check_number(name, value)
         found = [k for k, label in enumerate(self.labels.tolist()) if label == value]
-        if not found and self.labels.dtype.kind in "iu":  # between two levels
-            check_number(name, value)
-            return float(np.searchsorted(self.labels, value)) - 0.5
         if not found and known:
             raise ValueError(f"{name} must be one of {short(self.labels.tolist())}, got {value!r}")
         return float(found[0]) if found else np.nan
@@ -112,8 +108,7 @@ def read(name: str, values: Any, n: int) -> Column:
         array = array[:, 0] if array.shape[1:] == (1,) else array
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
-    if (shape := known.shape + found.shape[1:]) != (n,):  # a struct has a second axis
-        check_shape(name, shape, (n,))
+    check_shape(name, known.shape + found.shape[1:], (n,))  # a struct has a second axis
     column = _of_known(name, found)
     placed = np.full(n, np.nan)
     placed[known] = column.values
@@ -123,8 +118,7 @@ def read(name: str, values: Any, n: int) -> Column:
 
 def check_present(name: str, values: np.ndarray) -> None:
     """Raise if there are missing values."""
-    advice = "missing='level' makes them one, missing='drop' leaves them out"
-    refuse(f"{name} must not be missing ({advice})", np.isnan(values), values, "missing values")
+    refuse(f"{name} must not be missing", np.isnan(values), values, "missing values")
 
 
 def _of_known(name: str, values: np.ndarray) -> Column:
@@ -133,40 +127,29 @@ def _of_known(name: str, values: np.ndarray) -> Column:
         case "floating" | "mixed-integer-float" | "decimal" | "empty":
             return Column(np.ascontiguousarray(values, dtype=float))
         case "integer":
-            return _integers(values)
+            numbers = np.ascontiguousarray(values, dtype=float)
+            large = np.abs(numbers).max(initial=0.0) >= 2**53
+            if not large or len(np.unique(numbers)) == len(pd.unique(values)):
+                return Column(numbers)
         case "boolean":
             return Column(values.astype(float), "ordered", np.array([False, True], object))
         case "datetime" | "datetime64" | "date":
             return _moments("date", values)
         case "period":
             return _moments("date", pd.PeriodIndex(values).to_timestamp())
-        case "timedelta" | "timedelta64" | "time":
+        case "timedelta" | "timedelta64":
             return _moments("duration", values)
         case "string" | "bytes":
-            codes, labels = pd.factorize(values.astype(object), sort=True)
-            return Column(codes.astype(float), "nominal", np.asarray(labels))
+            pass
         case _:
             some = {type(v): f"{v!r} ({type(v).__name__})" for v in values.tolist()}
             both = " and ".join([*some.values()][:2])
             expected = "expected numbers, words, dates or truth values, all of one kind"
             raise ValueError(f"{name} holds values such as {both}; {expected}")
-
-
-def _integers(values: np.ndarray) -> Column:
-    """Return integers as numbers, or as ordered levels if floats would merge some of them."""
-    numbers = np.ascontiguousarray(values, dtype=float)
-    if np.abs(numbers).max(initial=0.0) >= 2**53:
-        labels, codes = np.unique(pd.Series(values).infer_objects(), return_inverse=True)
-        if len(np.unique(numbers)) < len(labels):
-            return Column(codes.astype(float), "ordered", labels)
-    return Column(numbers)
+    return Column(values.astype(object), "word").nominal()  # or integers that floats would merge
 
 
 def _moments(kind: str, values: Any) -> Column:
     """Return the known dates, in UTC, or durations among values, objects or words."""
-    if kind == "date":
-        moments = pd.to_datetime(values, utc=True).tz_localize(None)
-    else:
-        times = any(isinstance(v, datetime.time) for v in values[:1])
-        moments = pd.to_timedelta(list(map(str, values)) if times else values)
-    return Column(moments.dropna().to_numpy().astype(_MICROSECONDS[kind]).astype(float), kind)
+    found: Any = pd.to_datetime(values, utc=True) if kind == "date" else pd.to_timedelta(values)
+    return Column(found.dropna().as_unit("us").asi8.astype(float), kind)

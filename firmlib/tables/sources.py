@@ -1,6 +1,5 @@
 """Rows that come in chunks: files, datasets, lazy frames, iterables, Dask; bars for long work."""
 
-import copy
 import glob
 import math
 import operator
@@ -41,8 +40,9 @@ def _is_on_disk(X: Any) -> bool:
 def named(score: Any, **columns: Any) -> dict[str, Any]:
     """Return the weights and groups of rows in chunks; raise unless they name columns."""
     if is_array(score):
-        kind = type(score).__name__
-        raise ValueError(f"score={kind} must be a fitted model or a callable for rows in chunks")
+        raise ValueError(
+            f"score={type(score).__name__} must be a fitted model or callable for chunks"
+        )
     for name, value in columns.items():
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{name} must name a column, because the rows come in chunks")
@@ -61,9 +61,7 @@ def sample(X: Any) -> Any:
     if hasattr(X, "collect_batches"):
         import polars as pl
 
-        total = X.select(pl.len()).collect().item()
-        rows = np.random.default_rng(0).choice(total, min(_ROWS, total), replace=False)
-        return X.filter(pl.int_range(pl.len()).is_in(pl.Series(rows).implode())).collect()
+        return X.filter(pl.int_range(pl.len()).shuffle(seed=0) < _ROWS).collect()
     if not _is_on_disk(X):
         return None
     groups = _row_groups(X)
@@ -79,8 +77,7 @@ def _drawn(count: int) -> dict[int, int]:
 
 def _some_rows(table: Any, n: int, seed: int) -> Any:
     """Return at most n random rows of a table."""
-    total = table.shape[0]
-    rows = np.sort(np.random.default_rng(seed).choice(total, min(n, total), replace=False))
+    rows = np.random.default_rng(seed).permutation(table.shape[0])[:n]
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
@@ -98,8 +95,7 @@ def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any]) -> Any:
     check_shape("X", X.shape, (None, None))
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
-        lengths = np.nan_to_num(X.chunks[0]).astype(int)
-        check_memory("a partition of X", (lengths.max(), X.shape[1]), X.dtype.itemsize)
+        check_memory("a part of X", (int(np.nanmax([0, *X.chunks[0]])), X.shape[1]), X.itemsize)
     parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
     if empty._bins is None:
         some = _drawn(len(parts))
@@ -123,7 +119,7 @@ def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: i
 
 def _merged(streams: Sequence[Any]) -> Any:
     """Return the sum of streams, which stay as they are, because Dask runs a lost task again."""
-    return reduce(lambda both, stream: both.merge(stream), streams[1:], copy.deepcopy(streams[0]))
+    return reduce(type(streams[0]).merge, streams, streams[0]._emptied())
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
@@ -132,10 +128,10 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
         data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
         groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
     except (OSError, ValueError) as error:  # of pyarrow
-        wanted = "a Parquet file, a folder or a pattern of them; read others with pandas.read_csv"
-        raise ValueError(f"X={X!r} must be {wanted} ({error})") from error
+        raise ValueError(f"X={X!r} must be a Parquet file, folder or pattern: {error}") from error
     if not groups:
         raise ValueError(f"X={X!r} has no rows")
+    check_memory("a row group of X", (max(g.row_groups[0].total_byte_size for g in groups),), 1)
     return [lambda group=group: group.to_table(schema=data.schema).to_pandas() for group in groups]
 
 

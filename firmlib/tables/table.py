@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Self
@@ -31,7 +30,7 @@ class Table:
         self.n, self.width = shape
         self.name, self.whole = name, at_least > 0
         self.categorical: frozenset[int] = frozenset()
-        self._block: Any = None, None, None  # columns that were read together
+        self._block: Any = None, None  # the first of columns that were read together, and these
 
     @classmethod
     def of(cls, data: Any) -> Self:
@@ -40,9 +39,10 @@ class Table:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of its columns; x0, x1, ... if it has none."""
-        named = hasattr(self.data, "columns")
-        return [*map(str, self.readable.columns)] if named else [f"x{j}" for j in range(self.width)]
+        """The names of its columns; without any x0, x1, ... of X, and f0, f1, ... of features."""
+        if hasattr(self.data, "columns"):
+            return [*map(str, self.readable.columns)]
+        return [f"{self.name[0].lower()}{j}" for j in range(self.width)]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -63,12 +63,11 @@ class Table:
         return place
 
     def with_categorical(self, columns: Iterable[Any] | None) -> Self:
-        """Return the same table, in which the values of some columns are nominal levels."""
+        """Take the values of some columns, and of no others, as nominal levels."""
         if isinstance(columns, str | int):
             raise ValueError(f"categorical={columns!r} must be a list of columns")
-        other = copy.copy(self)
-        other.categorical = frozenset(self.place(j, "categorical column") for j in columns or ())
-        return other
+        self.categorical = frozenset(self.place(j, "categorical column") for j in columns or ())
+        return self
 
     @cached_property
     def readable(self) -> Any:
@@ -77,20 +76,17 @@ class Table:
             return self.data.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
         if not is_sparse(self.data):
             return as_numpy(self.data)
-        data = self.data.tocsc()
-        if not data.has_canonical_format:
-            data = data.copy()
-            data.sum_duplicates()
+        data = self.data.tocsc(copy=True)
+        data.sum_duplicates()
         return data
 
-    def column(self, j: Any) -> Column:
-        """Return a column by name or position."""
-        j = self.place(j) if isinstance(j, str) else range(self.width)[j]
+    def column(self, j: int) -> Column:
+        """Return the column at a position from `place`."""
         if (values := self._number(j)) is not None:
             return Column(values)
         data = self.readable
         if is_sparse(data):
-            some = slice(data.indptr[j], data.indptr[j + 1])
+            some = slice(*data.indptr[[j, j + 1]])
             values = np.zeros(self.n, data.dtype)
             values[data.indices[some]] = data.data[some]
         else:
@@ -109,27 +105,24 @@ class Table:
         first = j - j % width
         if self._block[0] != first:
             part = self._array[:, first : first + width]
-            self._block = None, None, None  # free its memory
+            self._block = None, None  # free its memory
             block = np.array(part.T, dtype=float, order="C")
             most = np.inf if part.dtype.kind == "f" else 2**53  # floats merge larger integers
-            odd = (np.fmax.reduce(block, axis=1) >= most) | (np.fmin.reduce(block, axis=1) <= -most)
-            self._block = first, block, ~odd
-        _, block, plain = self._block
-        return block[j - first] if plain[j - first] else None
+            fits = (np.fmax.reduce(block, axis=1) < most) & (np.fmin.reduce(block, axis=1) > -most)
+            self._block = first, [x if fit else None for x, fit in zip(block, fits, strict=True)]
+        return self._block[1][j - first]
 
     @cached_property
-    def _array(self) -> np.ndarray | None:
+    def _array(self) -> Any:
         """The data as one array of numbers, if they are all of one type."""
-        data: Any = self.readable
+        data = self.readable
         if isinstance(data, pd.DataFrame) and data.dtypes.nunique() == 1:
             data = data.to_numpy()
-        plain: Any = data
-        number = type(plain) in (np.ndarray, np.memmap) and plain.dtype.kind in "iuf"
-        return plain if number else None  # a masked array holds more
+        number = type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
+        return data if number else None  # a masked array holds more
 
-    def stored(self, j: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    def stored(self, j: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the values and rows that a sparse column stores; None if it must be read whole."""
-        j = self.place(j) if isinstance(j, str) else range(self.width)[j]
         some = slice(*self.readable.indptr[[j, j + 1]])
         values, rows = self.readable.data[some], self.readable.indices[some]
         most = np.inf if values.dtype.kind == "f" else 2**53  # floats merge larger integers
@@ -147,10 +140,8 @@ class Table:
         """Raise if a pandas object has another index than this table."""
         index, own = (getattr(each, "index", ()) for each in (value, self.data))
         if isinstance(index, pd.Index) and isinstance(own, pd.Index) and not index.equals(own):
-            raise ValueError(
-                f"{name} has the index {short(index.tolist())}, but {self.name} has "
-                f"{short(own.tolist())}; match rows by .loc[{self.name}.index], or use .to_numpy()"
-            )
+            both = f"index {short(index.tolist())}, but {self.name} has {short(own.tolist())}"
+            raise ValueError(f"{name} has the {both}; use .loc[{self.name}.index] or .to_numpy()")
 
 
 def is_sparse(data: Any) -> bool:
