@@ -169,10 +169,12 @@ def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> H
 
 def check_given(given: Any, table: Table) -> tuple[str, ...]:
     """Return the names of the given columns."""
+    if callable(given):
+        raise ValueError(f"given={given!r} must be columns of X; to use a function, add a column")
     some = given if np.ndim(given) else [given]
     names = tuple(table.names[table.place(j, "given column")] for j in some)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"given={given!r} must be names or positions of columns, each only once")
+        raise ValueError(f"given={given!r} must be columns of X, each only once")
     return names
 
 

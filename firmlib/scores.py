@@ -94,9 +94,10 @@ def _answer(score: Score, table: Table, response_method: str) -> tuple[str, Any]
     methods = [name for name in RESPONSE_METHODS if hasattr(score, name)]
     check_option("response_method", response_method, ("auto", *(methods or RESPONSE_METHODS)))
     if isinstance(score, type | str) or not (methods or callable(score) or is_array(score)):
-        raise ValueError(
-            f"score={score!r} must be a fitted model, a function of X or an array (n,)"
-        )
+        own = [f"score.{name}" for name in dir(score) if name.startswith("predict_")]
+        call = " or ".join(own[:3]) or "lambda X: ..."
+        wanted = f"a fitted model, a function of X (such as {call}) or an array (n,)"
+        raise ValueError(f"score={score!r} must be {wanted}")
     if methods:
         method = methods[0] if response_method == "auto" else response_method
         options = getattr(score, "get_params", dict)().items()

@@ -133,7 +133,7 @@ def test_bars_do_not_end_a_cell_of_the_errata():
         ("[1]", list, {}, r"p='\[1\]' is str, expected list; .* -y \"p: \[1, 2\]\""),
         (1.5, int, {}, "p=1.5 is float, expected int"),
         (2, int, {"low": 3, "high": 4}, "p must be a finite number from 3 to 4, got 2"),
-        (float("nan"), float, {"low": 0}, "p must be a finite number from 0 to inf, got nan"),
+        (float("nan"), float, {"low": 0}, "p must be a finite number from 0, got nan"),
         ([1, 5], list, {"high": 4}, "p must be a finite number from -inf to 4, got 5"),
         ([], list, {}, r"p=\[\] is empty"),
         ("c", str, {"options": ("a", "b")}, r"p='c' is unknown; expected one of \['a', 'b'\]"),

@@ -87,14 +87,16 @@ def check_number(
     fits = number and np.isfinite(float(value)) and low <= value <= high
     if not fits or (inside and value in (low, high)):
         limits = f"above {low:g} and below {high:g}" if inside else f"from {low:g} to {high:g}"
+        limits = limits.replace(" and below inf", "").replace(" to inf", "")
         raise ValueError(f"{name} must be a finite number {limits}, got {value!r}")
     return float(value)
 
 
-def check_integer(name: str, value: Any, low: int, high: float = np.inf) -> int:
+def check_integer(name: str, value: Any, low: int, high: float | None = None) -> int:
     """Return `value` as an int from `low` to `high`."""
-    if not is_integer(value) or not low <= value <= high:
-        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+    if not is_integer(value) or value < low or (high is not None and value > high):
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {limits}, got {value!r}")
     return int(value)
 
 
