@@ -351,11 +351,44 @@ def test_numbers_beyond_levels_of_the_first_chunk_have_bins_or_are_noted():
         stream, score = StreamingFirm(), np.sin(X[:, 0])
         for rows in np.split(np.arange(len(X)), 21):
             stream.partial_fit(X[rows], score[rows])
+        assert len(pickle.dumps(stream.bins)) < 20_000
         if warns:
             with pytest.warns(UserWarning, match="are too small"):
                 stream.result()
         else:
             assert stream.result().importances[0] == pytest.approx(score.std(), rel=0.02)
+
+
+def test_levels_without_room_when_merged_share_bins_and_lose_no_rows():
+    first = np.tile(np.arange(5.0), 20)
+    bins = StreamingFirm().partial_fit(first[:, None], first).bins
+    parts = [np.repeat(np.arange(300) + shift, 5.0).round(2) for shift in (0.25, 0.75)]
+    one, two = (StreamingFirm(bins=bins).partial_fit(f[:, None], np.sin(f / 40)) for f in parts)
+    result = one.merge(two).result()
+    assert result.curves["x0"].n.sum() == 3000
+    assert result.standardized[0] == pytest.approx(1, abs=0.02)
+
+
+def test_many_levels_that_appear_later_are_merged_as_firm_merges_them():
+    rng = np.random.default_rng(0)
+    f = np.r_[np.tile(np.arange(5.0), 20), rng.integers(0, 300, 1000)]
+    s = f / 300 + 2 * rng.normal(size=len(f))
+    stream = StreamingFirm().partial_fit(f[:100, None], s[:100])
+    found = stream.partial_fit(f[100:, None], s[100:]).result()
+    expected = firm(s, f[:, None])
+    assert found.standard_error == pytest.approx(expected.standard_error, rel=0.2)
+    assert len(found.curves["x0"].n) < 1.5 * len(expected.curves["x0"].n)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [10, 100, 3000])
+@pytest.mark.parametrize("missing", ["level", "drop"])
+def test_nothing_is_noted_if_the_first_values_show_the_rest(n, missing):
+    x = np.random.default_rng(0).normal(size=(n, 1))
+    assert StreamingFirm(missing=missing).partial_fit(x, x[:, 0]).result().n == n
+    nothing = StreamingFirm(missing=missing).partial_fit(np.c_[x, np.nan * x], x[:, 0])
+    result = nothing.partial_fit(np.c_[x, x], x[:, 0]).result()
+    assert result.missing.tolist() == [0, 0.5]
 
 
 def test_streams_of_words_and_of_numbers_do_not_merge():
