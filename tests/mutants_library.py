@@ -45,7 +45,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/sums.py", "half = ((f - centre)", "half = ((f - 0)"),
         ("estimation/sums.py", "up = -1 if", "up = 1 if"),
         ("estimation/sums.py", "np.arange(-1, len(start))", "np.arange(-2, len(start) - 1)"),
-        ("estimation/sums.py", "1.0 if self.most else 0.9", "0.1"),
         ("estimation/sums.py", "f[1:] > f[:-1]", "f[1:] >= f[:-1]"),
         ("estimation/sums.py", "slice(a, a + size)", "slice(a, a + size - 1)"),
         ("estimation/sums.py", "rows.fold[here] *", "rows.fold[::-1][here] *"),
@@ -134,12 +133,15 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/slope.py", "unbiased * self.unit**2", "unbiased * self.unit"),
         ("streaming.py", "self._start + self._n", "0"),
     ],
-    "estimation -k left_out": [
+    "streaming -k numbers_beyond": [
+        ("estimation/sums.py", "self.most - len(self.start), len(new)", "self.most, len(new)"),
+    ],
+    "estimation -k left_out or far_apart": [
+        ("estimation/sums.py", "1.0 if self.most else 0.9", "0.1"),
         ("estimation/variance.py", "np.where(beyond, 4 / 3, 1)", "np.where(beyond, 1, 1)"),
     ],
     "streaming": [
         ("estimation/sums.py", "most = self.most if room == len(new) else 0", "most = self.most"),
-        ("estimation/sums.py", "self.most - len(self.start), len(new)", "self.most, len(new)"),
         ("estimation/sums.py", "np.arange(room) * len(new) // max(room, 1)", "np.arange(room)"),
         ("estimation/sums.py", "if self.most and len(self.start) <= 1.5 * 2**base:",
          "if self.most:"),
@@ -210,7 +212,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("features.py", "len(f) != table.n or len(columns.intersection(f)) == len(f)", "True"),
     ],
     "joint": [
-        ("estimation/rows.py", "self.w @ self.s / self.w.sum()", "self.s.mean()"),
         ("joint/interactions.py", "{(): 1, (-1,): -1}", "{(): 1, (-1,): -0.9}"),
         ("joint/interactions.py", "parts[axis].T.sum(", "parts[axis].p.sum("),
         ("joint/interactions.py", "and abs(noise) > 1e-15 * signal", ""),

@@ -362,7 +362,7 @@ def test_numbers_beyond_levels_of_the_first_chunk_have_bins_or_are_noted():
 def test_levels_without_room_when_merged_share_bins_and_lose_no_rows():
     first = np.tile(np.arange(5.0), 20)
     bins = StreamingFirm().partial_fit(first[:, None], first).bins
-    parts = [np.repeat(np.arange(300) + shift, 5.0).round(2) for shift in (0.25, 0.75)]
+    parts = [np.repeat(np.arange(300) + shift, 5) for shift in (0.5, 300.5)]
     one, two = (StreamingFirm(bins=bins).partial_fit(f[:, None], np.sin(f / 40)) for f in parts)
     result = one.merge(two).result()
     assert result.curves["x0"].n.sum() == 3000
