@@ -133,7 +133,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/slope.py", "unbiased * self.unit**2", "unbiased * self.unit"),
         ("streaming.py", "self._start + self._n", "0"),
     ],
-    "streaming -k numbers_beyond": [
+    "streaming -k stay_small": [
         ("estimation/sums.py", "self.most - len(self.start), len(new)", "self.most, len(new)"),
     ],
     "estimation -k left_out or far_apart": [

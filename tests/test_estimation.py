@@ -193,3 +193,6 @@ def test_levels_far_apart_have_bins_of_their_own_in_a_long_table():
     means = pd.Series(s).groupby(x, dropna=False).mean()
     np.testing.assert_allclose(curve.t, means.index)
     np.testing.assert_allclose(curve.q, means, rtol=1e-9)
+    code = rng.integers(0, 5, 9000)
+    for levels in (10.0 ** (6 * np.arange(5)), np.array([0, 1e-9, 1, 1 + 1e-9, 2])):
+        assert len(firm(np.sin(code), levels[code, None]).curves["x0"].n) == 5

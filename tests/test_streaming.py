@@ -351,7 +351,6 @@ def test_numbers_beyond_levels_of_the_first_chunk_have_bins_or_are_noted():
         stream, score = StreamingFirm(), np.sin(X[:, 0])
         for rows in np.split(np.arange(len(X)), 21):
             stream.partial_fit(X[rows], score[rows])
-        assert len(pickle.dumps(stream.bins)) < 20_000
         if warns:
             with pytest.warns(UserWarning, match="are too small"):
                 stream.result()
@@ -431,6 +430,14 @@ def test_bins_are_small_to_send():
     assert len(sent) < 500_000
     found = [StreamingFirm(bins=b).partial_fit(X, X[:, 0]) for b in (bins, pickle.loads(sent))]
     np.testing.assert_array_equal(*(stream.result().variance for stream in found))
+
+
+def test_bins_stay_small_however_many_levels_come():
+    f = np.r_[np.zeros(100), np.arange(4000.0)][:, None]
+    stream = StreamingFirm()
+    for rows in np.split(np.arange(4100), 41):
+        stream.partial_fit(f[rows], f[rows, 0])
+    assert len(pickle.dumps(stream.bins)) < 20_000
 
 
 def test_a_slope_without_values_is_0_and_harms_no_other():
