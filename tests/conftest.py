@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # Begin with those that start other programs, so that no core is left alone with one at the end.
 LONGEST = ("test_workflow", "test_cluster", "test_sweep", "test_warm")
@@ -19,7 +19,8 @@ def pytest_collection_modifyitems(items):
 
 # The same examples each time, so that a change is red because of itself; the long one explores.
 settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
-settings.register_profile("few", deadline=None, max_examples=5, derandomize=True, database=None)
+few = {"max_examples": 5, "derandomize": True, "database": None, "phases": [Phase.generate]}
+settings.register_profile("few", deadline=None, **few)  # a failure is not made smaller
 settings.register_profile("long", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 

@@ -57,6 +57,14 @@ def test_tails_are_not_flattened():
     assert abs(np.mean(V) / 2 - 1) < 0.03
 
 
+def test_what_finer_bins_would_add_is_not_left_out():
+    share = []
+    for seed in range(10):
+        x = np.random.default_rng(seed).uniform(size=(200, 1))
+        share.append(firm(np.sin(20 * x[:, 0]), x).standardized[0] ** 2)
+    assert abs(np.mean(share) - 1) < 0.015
+
+
 # The test
 
 
@@ -185,6 +193,9 @@ def test_levels_far_apart_have_bins_of_their_own_in_a_long_table():
     means = pd.Series(s).groupby(x, dropna=False).mean()
     np.testing.assert_allclose(curve.t, means.index)
     np.testing.assert_allclose(curve.q, means, rtol=1e-9)
+    code = rng.integers(0, 5, 9000)
+    for levels in (10.0 ** (6 * np.arange(5)), np.array([0, 1e-9, 1, 1 + 1e-9, 2])):
+        assert len(firm(np.sin(code), levels[code, None]).curves["x0"].n) == 5
 
 
 def test_a_small_cluster_far_away_has_bins_of_its_own_in_a_long_table():

@@ -107,6 +107,8 @@ def check(seed):
     result = firm(s, frame, sample_weight=w)
     agree(result.variance, [u_statistic(s, frame[c], w) for c in frame], "sample")
     agree(result.importances**2, np.maximum(result.variance, 0), "importances")
+    missing = [np.average(frame[c].isna(), weights=w) for c in frame]
+    np.testing.assert_allclose(result.missing, missing, atol=1e-9, err_msg=say)
     whole = firm(s, frame, rows="population", sample_weight=w)
     agree(whole.variance, [enumerated(s, frame[c], w) for c in frame], "population")
     stream = StreamingFirm()

@@ -155,7 +155,7 @@ def test_what_is_constant_has_importance_0(way):
 
 
 @every_way
-@pytest.mark.parametrize("n", [400, 30_000])
+@pytest.mark.parametrize("n", [400, 30_000, 70_000])
 def test_the_order_of_many_rows_does_not_matter(way, n):
     if way == "search" or (n > 400 and way not in QUICK):
         pytest.skip("halves are drawn anew" if way == "search" else "slow")
@@ -185,6 +185,9 @@ def test_copies_of_rows_in_one_unit_add_nothing():
     twice = np.repeat(unit, 3)
     a, b = firm(rows.s, X, groups=unit), firm(rows.s[twice], X[twice], groups=twice)
     same(b, a, errors=1.1)
+    rows = sample(5, 200)
+    a, b = firm(rows.s, rows.X, groups=unit), firm(rows.s[twice], rows.X[twice], groups=twice)
+    same(b, a, errors=1.1)  # nor do they make bins finer
 
 
 # Weights
@@ -299,8 +302,9 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_of_any_form_is_an_array(way, form):
     X = LARGE.X if form in ("pandas", "polars", "pyarrow") else np.nan_to_num(LARGE.X * 8).round()
-    b = WAYS[way](LARGE.s, FORMS[form](X), sample_weight=LARGE.w)
-    same(b, WAYS[way](LARGE.s, X, sample_weight=LARGE.w), V=1e-8)
+    for w in (LARGE.w, np.where(np.arange(400) % 7, LARGE.w, 0)):
+        b = WAYS[way](LARGE.s, FORMS[form](X), sample_weight=w)
+        same(b, WAYS[way](LARGE.s, X, sample_weight=w), V=1e-8)
 
 
 @pytest.mark.parametrize("way", ["firm", "population", "stream", "by class", *LEARNT])
@@ -383,10 +387,12 @@ def test_missing_values_dropped_are_rows_left_out(way, weighted, rows):
 
 
 @pytest.mark.parametrize("way", QUICK)
-def test_scores_of_dropped_rows_may_be_far_away_even_if_they_are_most(way):
+@pytest.mark.parametrize("known", [150, 60])
+def test_scores_of_dropped_rows_may_be_far_away_even_if_they_are_most(way, known):
     s, X, _ = LARGE
-    there = np.arange(400) < 150
-    far, f = np.where(there, s, 1e10), np.where(there, X[:, 1] + X[:, 2] / 8, np.nan)[:, None]
+    there = np.arange(400) < known
+    f = X[:, 1] + X[:, 2] / 8 + np.arange(400) % 2 / 16  # for 60 rows, these are many levels
+    far, f = np.where(there, s, 1e10), np.where(there, f, np.nan)[:, None]
     whole, alone = WAYS[way](far, f, missing="drop"), WAYS[way](s[there], f[there])
     same(whole, alone, errors=2, V=1e-7, standardized=False)
 

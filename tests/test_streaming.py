@@ -359,6 +359,38 @@ def test_numbers_beyond_levels_of_the_first_chunk_have_bins_or_are_noted():
             assert stream.result().importances[0] == pytest.approx(score.std(), rel=0.02)
 
 
+def test_levels_without_room_when_merged_share_bins_and_lose_no_rows():
+    first = np.tile(np.arange(5.0), 20)
+    bins = StreamingFirm().partial_fit(first[:, None], first).bins
+    parts = [np.repeat(np.arange(300) + shift, 5) for shift in (0.5, 300.5)]
+    one, two = (StreamingFirm(bins=bins).partial_fit(f[:, None], np.sin(f / 40)) for f in parts)
+    result = one.merge(two).result()
+    assert result.curves["x0"].n.sum() == 3000
+    assert result.standardized[0] == pytest.approx(1, abs=0.02)
+
+
+def test_many_levels_that_appear_later_are_merged_as_firm_merges_them():
+    rng = np.random.default_rng(0)
+    f = np.r_[np.tile(np.arange(5.0), 20), rng.integers(0, 300, 1000)]
+    s = f / 300 + 2 * rng.normal(size=len(f))
+    stream = StreamingFirm().partial_fit(f[:100, None], s[:100])
+    found = stream.partial_fit(f[100:, None], s[100:]).result()
+    expected = firm(s, f[:, None])
+    assert found.standard_error == pytest.approx(expected.standard_error, rel=0.2)
+    assert len(found.curves["x0"].n) < 1.5 * len(expected.curves["x0"].n)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [10, 100, 3000])
+@pytest.mark.parametrize("missing", ["level", "drop"])
+def test_nothing_is_noted_if_the_first_values_show_the_rest(n, missing):
+    x = np.random.default_rng(0).normal(size=(n, 1))
+    assert StreamingFirm(missing=missing).partial_fit(x, x[:, 0]).result().n == n
+    nothing = StreamingFirm(missing=missing).partial_fit(np.c_[x, np.nan * x], x[:, 0])
+    result = nothing.partial_fit(np.c_[x, x], x[:, 0]).result()
+    assert result.missing.tolist() == [0, 0.5]
+
+
 def test_streams_of_words_and_of_numbers_do_not_merge():
     s, x = np.arange(100.0), np.arange(100) % 2
     frames = [pd.DataFrame({"f": f}) for f in (np.array(["u", "v"], object)[x], x, x == 1)]
@@ -399,6 +431,14 @@ def test_bins_are_small_to_send():
     assert len(sent) < 500_000
     found = [StreamingFirm(bins=b).partial_fit(X, X[:, 0]) for b in (bins, pickle.loads(sent))]
     np.testing.assert_array_equal(*(stream.result().variance for stream in found))
+
+
+def test_bins_stay_small_however_many_levels_come():
+    f = np.r_[np.zeros(100), np.arange(4000.0)][:, None]
+    stream = StreamingFirm()
+    for rows in np.split(np.arange(4100), 41):
+        stream.partial_fit(f[rows], f[rows, 0])
+    assert len(pickle.dumps(stream.bins)) < 20_000
 
 
 def test_a_slope_without_values_is_0_and_harms_no_other():

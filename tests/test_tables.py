@@ -148,8 +148,20 @@ def test_sparse_columns_hold_what_is_stored(layout, kind):
 
 
 def test_sparse_large_integers_are_never_merged():
-    large = sparse.csr_array(np.array([[BIG + 1], [0], [BIG], [0], [0], [0]]))
-    assert firm(S[:6], large).curves["x0"].t.tolist() == [0, BIG, BIG + 1]
+    large = np.array([[BIG + 1], [0], [BIG], [0], [0], [0]])
+    assert firm(S[:6], sparse.csr_array(large)).curves["x0"].t.tolist() == [0, BIG, BIG + 1]
+    assert firm(S[:6], sparse.csr_array(-large)).curves["x0"].t.tolist() == [-BIG - 1, -BIG, 0]
+
+
+@pytest.mark.parametrize("features", [None, range(299, -1, -1)])
+def test_columns_of_a_wide_table_are_not_mixed_up(features):
+    X = np.random.default_rng(0).integers(0, 2, (2000, 300))
+    s = X @ np.arange(300.0)
+    found = firm(s, X, features, rows="population")
+    expected = pd.DataFrame(X).apply(lambda f: pd.Series(s).groupby(f).mean().diff()[1] * f.std())
+    names = [f"x{j}" for j in range(300)]
+    mine = pd.Series(found.signed, found.feature_names)[names]
+    np.testing.assert_allclose(mine, expected * np.sqrt(1999 / 2000), rtol=1e-9)
 
 
 def test_sparse_truth_values_and_repeated_entries():
