@@ -50,9 +50,9 @@ class State(NamedTuple):
 
 def check_alike(what: str, theirs: dict[str, Any], own: dict[str, Any]) -> None:
     """Raise unless options are the same."""
-    for option, value in own.items():
-        if theirs[option] != value:
-            raise ValueError(f"{what} has {option}={theirs[option]!r}, expected {value!r}")
+    for option, value in theirs.items():
+        if value != own[option]:
+            raise ValueError(f"{what} has {option}={value!r}, expected {own[option]!r}")
 
 
 def on_scale(what: str, names: list[str], columns: list[Column], bins: Bins | None) -> list[Column]:
@@ -137,8 +137,8 @@ confidence_level
         self._how = as_how(method, rows, missing, n_bins, confidence_level)
         if bins is not None and not isinstance(bins, Bins):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
-        options = {"rows": rows, "method": method, "n_bins": n_bins, "missing": missing}
-        self._options = options | {"categorical": list(categorical or [])}
+        self._kind = {"rows": rows, "method": method, "n_bins": n_bins}  # of bins
+        self._options = self._kind | {"missing": missing, "categorical": [*(categorical or [])]}
         if bins is not None:
             check_alike("bins", bins.options, self._options)
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
@@ -189,7 +189,7 @@ confidence_level
             sums.append(summed(column, rows, self._how, axis=axis))
             missing = np.isnan(column.values).all()
             kinds.append(old if missing else column._replace(values=np.empty(0)))
-        bins = Bins(names, kinds, [one.axis for one in sums], self._options)
+        bins = Bins(names, kinds, [one.axis for one in sums], self._kind)
         total, units = Line.of(rows.s, rows), rows.unit is not None
         return self._add("X", State(bins, sums, total, rows.n, units, response[1:]))
 

@@ -57,14 +57,6 @@ def test_tails_are_not_flattened():
     assert abs(np.mean(V) / 2 - 1) < 0.03
 
 
-def test_what_finer_bins_would_add_is_not_left_out():
-    share = []
-    for seed in range(10):
-        x = np.random.default_rng(seed).uniform(size=(200, 1))
-        share.append(firm(np.sin(20 * x[:, 0]), x).standardized[0] ** 2)
-    assert abs(np.mean(share) - 1) < 0.015
-
-
 # The test
 
 

@@ -122,7 +122,7 @@ SCORES = [
         r"^target=None must be one of \['ham', 'spam'\], the .* of score=list",
     ),
     (lambda X: ["ham"] * 20, {}, "^target=None must be one of .'ham'., the .* of score=function"),
-    (None, {}, r"^score=None must be a fitted model, a function of X or an array"),
+    (None, {}, r"^score=None must be a fitted model, a function of X .such as lambda X: ..."),
     (SVC, {}, "^score=<class '.*SVC'> must be a fitted model"),
     (SVC(), {}, "^This SVC instance is not fitted yet"),
     (S, {"response_method": "proba"}, r"^response_method='proba' is unknown; expected .*'auto'"),
@@ -266,10 +266,10 @@ CASES += [
     *[
         (lambda given=given: firm(S, X, [2], given=given), message)
         for given, message in [
-            (np.sin, "^given column <ufunc 'sin'> is not a column of X, whose 3 columns are"),
+            (np.sin, "^given=<ufunc 'sin'> must be columns of X; to use a function, add a column"),
             (S, "^given column .* is not a column of X"),
-            ([], r"^given=\[\] must be names or positions of columns, each only once"),
-            (["x0", 0], "^given=.* must be names or positions of columns, each only once"),
+            ([], r"^given=\[\] must be columns of X, each only once"),
+            (["x0", 0], "^given=.* must be columns of X, each only once"),
         ]
     ],
     (lambda: firm(S, X, categorical=["m"]), "^categorical column 'm' is not a column of X"),

@@ -493,3 +493,15 @@ def test_bins_are_of_streams_with_the_same_options():
     frame = pd.DataFrame({"a": F[:, 0], "nothing": np.full(N, np.nan)})
     with pytest.warns(UserWarning, match="importance 0"):
         assert StreamingFirm().partial_fit(frame, S).result().kinds == ("number", "number")
+
+
+@pytest.mark.parametrize(
+    "values", [np.arange(200) % 4, np.array(list("abcd"), object)[[0, 1] * 100]]
+)
+def test_rows_before_the_first_value_count_as_missing(values):
+    frame = pd.DataFrame({"late": [*[None] * 100, *values]})
+    stream, s = StreamingFirm(), np.arange(300.0)
+    for rows in (slice(0, 50), slice(50, 100), slice(100, 300)):
+        stream.partial_fit(frame.iloc[rows].infer_objects(), s[rows])
+    assert stream.result().missing == pytest.approx([1 / 3])
+    assert stream.result().curves["late"].n.sum() == 300

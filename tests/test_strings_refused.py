@@ -65,7 +65,7 @@ MODEL = {
     "y continuous": ({"y": np.linspace(0, 1, 6)}, "Unknown label type"),
     "y one class": ({"y": np.ones(6)}, r"^y has 1 class, \[1.0\], expected 2"),
     "y three": ({"y": np.arange(6) % 3}, r"^y has 3 classes, \[0, 1, 2\], .*OneVsRestClassifier"),
-    "C 0": ({"C": 0}, r"^C must be a finite number above 0 and below inf, got 0"),
+    "C 0": ({"C": 0}, r"^C must be a finite number above 0, got 0"),
     "max_iter": ({"max_iter": -2}, r"^max_iter must be an integer at least -1, got -2"),
     "loss": ({"loss": "log"}, r"^loss='log' is unknown; expected one of \['hinge'"),
     "weight": ({"sample_weight": -np.ones(6)}, r"^sample_weight must not be negative"),

@@ -275,3 +275,8 @@ def test_weights_are_numbers_and_nothing_is_missing_that_is_there():
     with pytest.raises(ValueError, match="sample_weight must hold numbers, got date"):
         firm(x, x[:, None], sample_weight=weight)
     assert firm(x, x[:, None], sample_weight=1 + x % 7).missing[0] == 0
+
+
+def test_sparse_truth_values_are_ordered_levels():
+    truth = np.arange(60)[:, None] % 3 == 0
+    assert firm(np.arange(60.0), sparse.csr_array(truth)).kinds == ("ordered",)
