@@ -80,7 +80,7 @@ def test_no_file_is_longer_than_350_lines():
 
 
 def test_firmlib_does_not_grow():
-    assert sum(map(lines, MODULES.values())) <= 8_123  # the aim is 8000
+    assert sum(map(lines, MODULES.values())) <= 7_300
 
 
 def test_no_function_is_longer_than_50_lines():
@@ -95,7 +95,7 @@ def test_no_function_is_longer_than_50_lines():
     assert not long
 
 
-@pytest.mark.parametrize(("words", "modules", "changes"), [(False, 12, 60), (True, 13, 110)])
+@pytest.mark.parametrize(("words", "modules", "changes"), [(False, 12, 60), (True, 13, 95)])
 def test_one_call_of_firm_stays_in_few_modules(words, modules, changes):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 4)), columns=list("abcd"))
     if words:

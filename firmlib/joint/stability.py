@@ -44,7 +44,7 @@ def stability(
     >>> firmlib.stability(Ridge(), X, y).round(2)
              importance  rows  model  total
     feature
-    x0             0.95  0.03   0.04   0.05
+    x0             0.96  0.03   0.04   0.05
     x1             0.04  0.11   0.05   0.12
     """
     from sklearn.base import clone, is_classifier
