@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 from scipy.spatial.distance import squareform
 
-from firmlib.measure import FirmByClass
+from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.tables.checks import check_integer, check_option
 
@@ -98,6 +98,11 @@ class FirmDisplay:
         """Display the importances of a `result`."""
         return cls(result)
 
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, features: Any = None, **options: Any) -> Self:
+        """Display `firmlib.firm` of `estimator`, `X`, `features` and `options`."""
+        return cls(firm(estimator, X, features, **options))
+
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
         """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
         own, table = ax is None, self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
@@ -174,6 +179,12 @@ class ConditionalScoreDisplay:
         """Display the curve of the feature `name` of a `result`."""
         check_option("name", name, result.curves)
         return cls(result.curves[name], _wrapped(name, 26), _score_name(result))
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, feature: Any, **options: Any) -> Self:
+        """Display the curve of a column or callable `feature`, with the `options` of `firm`."""
+        result = firm(estimator, X, [feature], **options)
+        return cls.from_result(result, result.feature_names[0])
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve into `ax`; pool many bins, and the rarest levels of a category."""

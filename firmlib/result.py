@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,8 @@ class FirmResult:
         """Draw q_f of several features, with the options of `firmlib.plot_curves`."""
         return firmlib.plot_curves(self, **options)
 
-    def __repr__(self) -> str:
+    def _shown(self, render: str) -> list[str]:
+        """Return a headline, a table as this method of pandas renders it, and notes."""
         head = f"{type(self).__name__}: {len(self)} feature{'s' * (len(self) != 1)}, "
         head += f"{self.n} rows ({self.rows}), score: {self.response}"
         head += f" of {self.target!r}" * (self.target is not None)
@@ -214,8 +216,14 @@ class FirmResult:
             notes.append("firmlib.unexplained(score, X) estimates what no single column explains")
         columns = ["importance", "ci_low", "ci_high", "pvalue", "direction"]
         table: Any = self.to_frame()[columns].head(10)
-        lines = table.to_string(float_format="{:.3g}".format, na_rep="")
-        return "\n".join([head, lines, *notes])
+        return [head, getattr(table, render)(float_format="{:.3g}".format, na_rep=""), *notes]
+
+    def __repr__(self) -> str:
+        return "\n".join(self._shown("to_string"))
+
+    def _repr_html_(self) -> str:
+        head, table, *notes = self._shown("to_html")
+        return f"<p>{escape(head)}</p>{table}<p>{escape('; '.join(notes))}</p>"
 
 
 def compare(

@@ -102,7 +102,7 @@ def test_axes_say_what_the_score_is_in_words(frame):
     X, y = frame[0][["up", "wait"]].assign(wait=np.arange(1461) % 7), frame[1] > 0
     model = LogisticRegression().fit(X, y)
     _, ax = plt.subplots()
-    drawn = firmlib.FirmDisplay(firmlib.firm(model, X, given=["wait"])).plot(ax)
+    drawn = firmlib.FirmDisplay.from_estimator(model, X, given=["wait"]).plot(ax)
     assert drawn.ax_ is ax
     assert ax.get_xlabel() == "importance $Q_f$ (decision value of class True)\ngiven wait"
     result = firmlib.firm(model, X, response_method="predict_proba")
@@ -178,7 +178,7 @@ def test_names_are_not_formulas(tmp_path):
     drawn = [
         result.plot(ranks=True).figure_,
         result.plot_curves(),
-        firmlib.ConditionalScoreDisplay.from_result(result, "price_$_per_$kg").plot().figure_,
+        firmlib.ConditionalScoreDisplay.from_estimator(s, X, "price_$_per_$kg").plot().figure_,
         firmlib.firm_by_class(X["level"], X).plot(),
         firmlib.plot_interactions(pairs).figure,
     ]

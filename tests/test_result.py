@@ -246,3 +246,9 @@ def test_how_usual_a_row_is_counts_as_a_score(model, response, options):
     assert (result.response, result.target) == (response, None)
     expected = firm(getattr(model, response)(table), table).importances
     np.testing.assert_allclose(result.importances, expected)
+
+
+def test_jupyter_shows_a_table_with_escaped_names():
+    html = firm(np.arange(20.0), pd.DataFrame({"a<b": range(20)}))._repr_html_()
+    assert "a&lt;b" in html
+    assert html.count("<table") == 1
