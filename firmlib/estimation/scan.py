@@ -19,6 +19,7 @@ from firmlib.tables.table import Table, is_sparse
 
 _CELLS = 2**20  # sums that are held at a time
 _FEW = 2**14  # up to this many rows, all of them determine the bins
+_LOOKED_AT = 64  # features that may be needed to tell rows apart
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -26,12 +27,12 @@ Found = tuple[Estimate, list[Source]]
 
 
 AS_USUAL = How()
+NUMBERS = Column(np.empty(0))
 
 
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
-    some, units = _sample(features, table, rows, how), rows.unit is not None
-    weight, zeros = rows.w.sum(), None
+    some, units, weight, zeros = None, rows.unit is not None, rows.w.sum(), None
     plain = how == AS_USUAL and isinstance(rows.keep, slice) and not (units or rows.population)
     if plain and is_sparse(table.data):
         zeros = np.array([np.bincount(rows.fold, part, FOLDS) for part in rows.parts])
@@ -41,6 +42,7 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
         if zeros is not None:
             one = _sparse(feature, table, rows, zeros)
         if one is None:
+            some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
             column = read(feature, table, rows, how)
             one = summed(column, rows, how, some)
         sources.append(one.source(column, rows.n, weight))
@@ -49,9 +51,6 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
             parts.append(estimated(batch, rows.n, rows.population, units))
             batch = []
     return known(Estimate.concatenate(parts), [f.name for f in features]), sources
-
-
-NUMBERS = Column(np.empty(0))
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:

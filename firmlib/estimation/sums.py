@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -47,7 +47,7 @@ def _parts(n: int, size: int = _ROWS) -> Iterator[slice]:
     return (slice(a, a + size) for a in range(0, max(n, 1), size))
 
 
-@cache
+@lru_cache
 def scales(n: float) -> tuple[int, int]:
     """Return base and K: about sqrt(n) bins are always used; 2^K slots have four rows or more."""
     n = max(n, 2)
