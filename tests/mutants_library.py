@@ -61,7 +61,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/sums.py", "find(np.array([f]))[0]", "find(np.array([f]))[0] - 1"),
         ("estimation/sums.py", "np.append(self.axis.slot, -1)",
          "np.append(np.arange(len(self.axis.slot)), -1)"),
-        ("estimation/sums.py", "self.axis.slot >> (", "self.axis.slot >> (1 +"),
+        ("estimation/sums.py", "axis.slot >> (", "axis.slot >> (1 +"),
         ("estimation/sums.py", "1 - pooled[0, :-1]", "1 - pooled[0]"),
         ("estimation/sums.py", "one.sums, centre - one.centre", "one.sums, one.centre - centre"),
         ("estimation/sums.py", "(recentred(one.sums, centre - one.centre) for", "(one.sums for"),

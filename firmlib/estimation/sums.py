@@ -260,13 +260,13 @@ class Sums:
 
     def source(self, column: Column, n: int, weight: float) -> Source:
         """Return what a result keeps, if there are n rows of this weight."""
-        W, pooled, point = self.sums[0], self.sums.sum(axis=1), None
-        mark = _SIN @ W @ np.cos(1.0 + np.arange(W.shape[1]))
-        if self.axis.ordered and self.axis.scales(n)[0] < self.axis.K:
-            point = self.axis.slot >> (self.axis.K - self.axis.scales(n)[0])
+        pooled, axis, point = self.sums.sum(axis=1), self.axis, None
+        mark = _SIN @ self.sums[0] @ pooled[0]
+        if axis.ordered and (base := axis.scales(n)[0]) < axis.K:
+            point = axis.slot >> (axis.K - base)
         missing = max(0.0, round(1 - pooled[0, :-1].sum() / weight, 12))
         scale = column._replace(values=np.empty(0))
-        kept = self.centre, pooled, self.axis.start, point, scale
+        kept = self.centre, pooled, axis.start, point, scale
         return Source(column.kind, float(mark), missing, *kept)
 
 
