@@ -269,18 +269,18 @@ confidence_level
             raise ValueError("groups has one label; expected at least 2 units")
         columns = [Column(c.values) if c.kind == "unknown" else c for c in columns]
         each = zip(names, sums, strict=True)
-        if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse(n)]:
+        if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse()]:
             warn(
                 f"importances of {short(coarse)} are too small: the first chunk, from which bins "
                 "were found, had few rows or few of the values that came later; shuffle the rows, "
                 "begin with a larger chunk, or pass bins= of a stream that saw rows from all parts"
             )
-        estimate, weight = estimated(sums, n, self.rows == "population", units), total.sums[0].sum()
+        estimate, weight = estimated(sums, self.rows == "population", units), total.sums[0].sum()
         each = zip(sums, columns, strict=True)
         return FirmResult(
             estimate=known(estimate, names),
             feature_names=tuple(names),
-            sources=tuple(one.source(column, n, weight) for one, column in each),
+            sources=tuple(one.source(column, weight) for one, column in each),
             n=n,
             rows=self.rows,
             total=total.variance(self.rows, units),

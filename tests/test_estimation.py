@@ -204,3 +204,17 @@ def test_a_small_cluster_far_away_has_bins_of_its_own_in_a_long_table():
 def test_long_tails_are_read_without_a_warning():
     f = np.exp(12 * np.random.default_rng(0).normal(size=(16_000, 1)))
     assert firm(np.log(f[:, 0]), f).importances[0] == pytest.approx(12, rel=0.03)
+
+
+def test_slopes_are_exact_where_a_unit_has_all_that_varies():
+    """Leaving it out leaves a constant feature, whose slope is 0, not the ratio of roundings."""
+    rng = np.random.default_rng(2)
+    unit = np.r_[np.zeros(600), rng.integers(1, 20, 400)]
+    f = np.r_[rng.normal(size=600), np.full(400, 5.3)]
+    s, w = f + rng.normal(size=1000), rng.random(1000)
+    order = rng.permutation(1000)
+    found = [
+        firm(s[o], f[o, None], groups=unit[o], sample_weight=c * w[o], method="slope").ci_high[0]
+        for o, c in ((slice(None), 1), (slice(None), 1e7), (order, 1))
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-6)

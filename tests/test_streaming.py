@@ -505,3 +505,30 @@ def test_rows_before_the_first_value_count_as_missing(values):
         stream.partial_fit(frame.iloc[rows].infer_objects(), s[rows])
     assert stream.result().missing == pytest.approx([1 / 3])
     assert stream.result().curves["late"].n.sum() == 300
+
+
+@pytest.mark.parametrize("known", [1, 3, 5, 40])
+def test_few_known_values_in_the_first_chunk_grow_or_are_noted(known):
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.normal(size=known), np.full(3000 - known, np.nan), rng.normal(size=12_000)]
+    s = np.nan_to_num(np.sin(4 * x))
+    stream = StreamingFirm(missing="drop")
+    for rows in np.split(np.arange(len(x)), 5):
+        stream.partial_fit(x[rows, None], s[rows])
+    if known <= 3:
+        assert stream.result().importances[0] == pytest.approx(0.707, rel=0.03)
+    else:
+        with pytest.warns(UserWarning, match="are too small"):
+            stream.result()
+
+
+def test_units_that_vary_later_are_noted():
+    rng = np.random.default_rng(0)
+    unit = np.arange(12_000) // 600
+    x = np.where(unit < 5, rng.normal(size=20)[unit], rng.normal(size=12_000))
+    s = np.sin(2 * x)
+    stream = StreamingFirm()
+    for rows in np.split(np.arange(len(x)), 4):
+        stream.partial_fit(x[rows, None], s[rows], groups=unit[rows])
+    with pytest.warns(UserWarning, match="are too small"):
+        stream.result()

@@ -280,3 +280,9 @@ def test_weights_are_numbers_and_nothing_is_missing_that_is_there():
 def test_sparse_truth_values_are_ordered_levels():
     truth = np.arange(60)[:, None] % 3 == 0
     assert firm(np.arange(60.0), sparse.csr_array(truth)).kinds == ("ordered",)
+
+
+def test_complex_numbers_are_refused_in_sparse_tables_too():
+    X = sparse.csr_array(np.array([[0, 1j], [2, 0], [0, 3j], [1, 0]] * 9))
+    with pytest.raises(ValueError, match=r"must hold|holds values"):
+        firm(np.arange(36.0), X)

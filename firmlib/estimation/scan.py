@@ -45,10 +45,10 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
             some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
             column = read(feature, table, rows, how)
             one = summed(column, rows, how, some)
-        sources.append(one.source(column, rows.n, weight))
+        sources.append(one.source(column, weight))
         batch.append(one)
         if len(batch) * one.sums.size > _CELLS or feature is features[-1]:
-            parts.append(estimated(batch, rows.n, rows.population, units))
+            parts.append(estimated(batch, rows.population, units))
             batch = []
     return known(Estimate.concatenate(parts), [f.name for f in features]), sources
 
@@ -86,16 +86,16 @@ def _sparse(feature: Any, table: Table, rows: Rows, total: np.ndarray) -> Sums |
         return None
     f, at = stored
     levels = np.unique(f if len(f) == rows.n else np.append(f, 0.0))
-    share = 1 - np.count_nonzero(np.isnan(f)) / rows.n
-    if len(levels) > 1.5 * 2 ** scales(rows.n * share)[0]:
+    known = rows.n - int(np.isnan(f).sum())
+    if len(levels) > 1.5 * 2 ** scales(known)[0]:
         return None
-    axis = Axis.of_levels(levels[~np.isnan(levels)], ordered=True, share=share)
-    one = Sums.of(f, rows.taken(at, like=rows), axis)
+    axis = Axis.of_levels(levels[~np.isnan(levels)], ordered=True)
+    one = Sums.of(f, rows.taken(at, like=rows), axis, known)
     return one if len(f) == rows.n else one.filled(0.0, total)
 
 
-def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool) -> Estimate:
-    """Return V of features from their sums over n rows; nan if it cannot be estimated."""
+def estimated(some: Sequence[Sums | Line], population: bool, units: bool) -> Estimate:
+    """Return V of features from their sums; nan if it cannot be estimated."""
     alike: dict[Any, list[int]] = {}
     for j, one in enumerate(some):
         key: Any = j
@@ -112,7 +112,7 @@ def estimated(some: Sequence[Sums | Line], n: int, population: bool, units: bool
         else:
             each: Any = [first, *others]
             sums = np.stack([one.nested() for one in each], axis=2)
-            base, finest = np.array([one.axis.scales(n) for one in each]).T
+            base, finest = np.array([one.axis.scales(one.known) for one in each]).T
             parts.append(spread(sums, base, finest, ordered=first.axis.ordered, units=units))
     order = np.argsort([j for places in alike.values() for j in places])
     return Estimate.concatenate(parts).taken(order)

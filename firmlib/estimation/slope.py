@@ -13,6 +13,8 @@ from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
 
+_ROUNDING = 1e-13  # share of the mean square below which a variance is 0
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -62,7 +64,7 @@ class Line:
         V = np.where((v > 0) & (not self.nominal), V, np.nan)
         if population:
             return Estimate.untested(np.nan_to_num(V))
-        without, _, slopes = _explained(total - self.sums)
+        without, _, slopes = _explained(_without(self.sums))
         error = v * (influence(slope, slopes[:, None], w) ** 2).sum(axis=0)
         t = np.sqrt(V / np.maximum(error, 1e-24 * V + TINY))
         pvalue = 2 * special.stdtr(max((w > 0).sum(), 2) - 1.0, -t)
@@ -77,11 +79,11 @@ class Line:
         if units:  # Var(sum w f) is about v ww
             ww = (f - mean * w) ** 2 / max(v, TINY) * FOLDS / (FOLDS - 1)
         unbiased = 1.0 if rows == "population" else W2 / max(W2 - ww.sum(), TINY)
-        without = _explained(total[:, None] - self.sums)[1][:, None]
+        without = _explained(_without(self.sums))[1][:, None]
         V, without = (unbiased * self.unit**2 * a for a in (np.array([v]), without))
         return Estimate.untested(V, influence(V, without, w))
 
-    def source(self, column: Column, n: int, weight: float) -> Source:
+    def source(self, column: Column, weight: float) -> Source:
         """Return the line at one standard deviation below and above the mean."""
         W, F, _, R, _, WW = self.sums.sum(axis=1)
         _, v, slope = _explained(self.sums.sum(axis=1))
@@ -101,6 +103,14 @@ def _explained(total: np.ndarray) -> tuple:
     w, f, ff, r, fr, _ = total
     w = np.maximum(w, TINY)
     v, c = np.maximum(ff / w - (f / w) ** 2, 0), fr / w - f * r / w / w
-    v = np.where(v > 1e-24, v, 0.0)
+    v = np.where(v > _ROUNDING * ff / w, v, 0.0)
     slope = np.where(v > 0, c / np.maximum(v, TINY), 0.0)
     return slope * c, v, slope
+
+
+def _without(sums: np.ndarray) -> np.ndarray:
+    """Return the sums of all folds but one, without cancellation."""
+    none = np.zeros_like(sums[:, :1])
+    before = np.append(none, sums[:, :-1], axis=1).cumsum(axis=1)
+    after = np.append(none, sums[:, :0:-1], axis=1).cumsum(axis=1)[:, ::-1]
+    return before + after

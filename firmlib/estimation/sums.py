@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from firmlib.estimation.rows import FOLDS, Rows
@@ -61,8 +62,8 @@ class Axis:
 
     start (bins,): the least value of each. slot (bins,): its place among 2^K slots. most: how many
     levels may have bins of their own; 0 if values share bins. ordered: whether neighbours can be
-    merged. share: of independent rows. p (bins,): share of rows in each, when values came to share
-    bins. quick: whether values are looked up rather than searched for.
+    merged. p (bins,): share of rows in each, when values came to share bins. quick: whether values
+    are looked up rather than searched for.
     """
 
     start: np.ndarray
@@ -70,7 +71,6 @@ class Axis:
     K: int
     most: float = np.inf
     ordered: bool = False
-    share: float = 1.0
     p: np.ndarray | None = None
     quick: bool = False
 
@@ -81,20 +81,18 @@ class Axis:
         return cls(levels, np.arange(len(levels)), K, **options)
 
     @classmethod
-    def of(cls, f: np.ndarray, n: int, n_bins: int | None, unit: np.ndarray | None) -> Self:
-        """Find the bins of numbers, a sample of n rows that belong to units.
+    def of(cls, f: np.ndarray, n: int, known: float, n_bins: int | None) -> Self:
+        """Find the bins of numbers, a sample of n rows of which `known` have independent values.
 
         Up to 1.5 2^base levels have a bin each; more levels share bins by rank. `n_bins` fixes
         the number of bins.
         """
         if n_bins:
             check_integer("n_bins", n_bins, 2, n)
-        share = independent(f, unit) / max(len(f), 1)
-        (base, _), (_, K) = scales(n * share), scales(n)
+        base, K = scales(known)
         f = np.sort(f)[: len(f) - np.count_nonzero(np.isnan(f))]
         first = np.flatnonzero(np.append(True, f[1:] > f[:-1])[: len(f)])
-        options: dict[str, Any] = {"ordered": not n_bins, "share": share}
-        options["quick"] = not n_bins and n > _SEARCHED
+        options: Any = {"ordered": not n_bins, "quick": not n_bins and n > _SEARCHED}
         if len(first) <= (n_bins or 1.5 * 2**base):
             return cls.of_levels(f[first], most=n_bins or 2**FINEST, **options)
         start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
@@ -104,9 +102,9 @@ class Axis:
         K = (n_bins - 1).bit_length() if n_bins else K
         return cls(start, slot, K, 0, p=p, **options)
 
-    def scales(self, n: float) -> tuple[int, int]:
-        """Return the base scale and the finest scale for n rows."""
-        base, finest = scales(n * self.share)
+    def scales(self, known: float) -> tuple[int, int]:
+        """Return the base scale and the finest scale for rows with independent values."""
+        base, finest = scales(known)
         if not self.ordered:
             return 1, 1
         if self.most and len(self.start) <= 1.5 * 2**base:
@@ -178,7 +176,7 @@ def independent(f: np.ndarray, unit: np.ndarray | None) -> int:
     known = ~np.isnan(f)
     if unit is None:
         return int(known.sum())
-    return np.unique(np.stack([f[known], unit[known]]), axis=1).shape[1]
+    return len(pd.DataFrame({"f": f[known], "unit": unit[known]}).drop_duplicates())
 
 
 def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -198,15 +196,17 @@ def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
 class Sums:
     """Sums (3 or 5, FOLDS, bins + 1) of one feature, of scores minus a centre.
 
-    They are of 1, r, r^2 or, if rows have weights, of w, wr, (wr)^2, w^2, w^2 r.
+    They are of 1, r, r^2 or, if rows have weights, of w, wr, (wr)^2, w^2, w^2 r. `known` rows have
+    independent values.
     """
 
     axis: Axis
     centre: float
     sums: np.ndarray
+    known: float
 
     @classmethod
-    def of(cls, f: np.ndarray, rows: Rows, axis: Axis) -> Self:
+    def of(cls, f: np.ndarray, rows: Rows, axis: Axis, known: float) -> Self:
         """Return the sums of rows with values f; new levels get their own bins."""
         axis, found = axis.holding(f)
         shape = len(rows.parts), FOLDS, len(axis.start) + 1
@@ -217,7 +217,7 @@ class Sums:
             cell = rows.fold[here] * shape[2] + found[here]
             for own, part in zip(sums, rows.parts, strict=True):
                 own += np.bincount(cell, part if part is None else part[here], len(own))
-        return cls(axis, rows.centre, sums.reshape(shape))
+        return cls(axis, rows.centre, sums.reshape(shape), known)
 
     def filled(self, f: float, total: np.ndarray) -> Self:
         """Return the sums if all other rows have the value f; `total` (3 or 5, FOLDS) is of all."""
@@ -241,7 +241,8 @@ class Sums:
         mine = placed(mine, self.axis.start, axis)
         if self.axis.most and not (axis.most and other.axis.most):  # no room for more
             axis = replace(axis, most=0, p=shares(mine))
-        return type(self)(axis, centre, mine + placed(theirs, start, axis))
+        sums = mine + placed(theirs, start, axis)
+        return type(self)(axis, centre, sums, self.known + other.known)
 
     def nested(self) -> np.ndarray:
         """Return the sums in nested slots."""
@@ -252,17 +253,17 @@ class Sums:
         out[..., np.append(self.axis.slot, -1)] = self.sums
         return out
 
-    def coarse(self, n: int) -> bool:
-        """Return whether bins are too few for n rows, or far more rows than at first are in one."""
+    def coarse(self) -> bool:
+        """Return whether bins are too few, or far more rows than at first are in one."""
         axis, p = self.axis, self.axis.p
-        few = axis.ordered and not axis.most and scales(n * axis.share)[0] > axis.K
+        few = axis.ordered and not axis.most and scales(self.known)[0] > axis.K
         return few or (p is not None and bool((shares(self.sums) > 0.05 + 2 * p).any()))
 
-    def source(self, column: Column, n: int, weight: float) -> Source:
-        """Return what a result keeps, if there are n rows of this weight."""
+    def source(self, column: Column, weight: float) -> Source:
+        """Return what a result keeps, if all rows have this weight."""
         pooled, axis, point = self.sums.sum(axis=1), self.axis, None
         mark = _SIN @ self.sums[0] @ pooled[0]
-        if axis.ordered and (base := axis.scales(n)[0]) < axis.K:
+        if axis.ordered and (base := axis.scales(self.known)[0]) < axis.K:
             point = axis.slot >> (axis.K - base)
         missing = max(0.0, round(1 - pooled[0, :-1].sum() / weight, 12))
         scale = column._replace(values=np.empty(0))
@@ -294,14 +295,17 @@ def summed(
     axis: Axis | None = None,
 ) -> Sums | Line:
     """Return the sums of a column; if there is no axis, `some` of the rows determine the bins."""
-    f = column.values
-    if axis is None and (column.kind == "nominal" or (rows.population and not how.n_bins)):
-        axis = Axis.of_levels(np.unique(f[~np.isnan(f)]))
-    elif axis is None and not how.slope:
-        unit = None if rows.unit is None else rows.unit[some]
-        axis = Axis.of(f[some], rows.n, how.n_bins, unit)
-    if (how.slope or how.missing == "drop") and (known := ~np.isnan(f)).sum() < len(f):
-        f, rows = f[known], rows.taken(known)
-    if how.slope or axis is None:
+    f, unit, known = column.values, rows.unit, 0.0
+    if not how.slope:
+        sample = slice(None) if axis else some
+        values = f[sample]
+        share = independent(values, None if unit is None else unit[sample]) / max(len(values), 1)
+        known = rows.n * share
+        if axis is None and (column.kind == "nominal" or (rows.population and not how.n_bins)):
+            axis = Axis.of_levels(np.unique(f[~np.isnan(f)]))
+        axis = axis or Axis.of(values, rows.n, known, how.n_bins)
+    if (how.slope or how.missing == "drop") and (there := ~np.isnan(f)).sum() < len(f):
+        f, rows = f[there], rows.taken(there)
+    if axis is None:
         return Line.of(f, rows, column.kind == "nominal")
-    return Sums.of(f, rows, axis)
+    return Sums.of(f, rows, axis, known)

@@ -126,7 +126,7 @@ class Table:
         some = slice(*self.readable.indptr[[j, j + 1]])
         values, rows = self.readable.data[some], self.readable.indices[some]
         most = np.inf if values.dtype.kind == "f" else 2**53  # floats merge larger integers
-        odd = j in self.categorical or values.dtype.kind == "b"
+        odd = j in self.categorical or values.dtype.kind not in "iuf"
         odd = odd or np.fmax.reduce(np.abs(values), initial=0) >= most
         return None if odd else (values.astype(float), rows)
 
