@@ -104,12 +104,12 @@ class Axis:
 
     def scales(self, known: float) -> tuple[int, int]:
         """Return the base scale and the finest scale for rows with independent values."""
-        base, finest = scales(known)
+        base, _ = scales(known)
         if not self.ordered:
             return 1, 1
         if self.most and len(self.start) <= 1.5 * 2**base:
             return self.K, self.K
-        return min(base, self.K), min(finest, self.K)
+        return min(base, self.K), self.K
 
     def grown(self, levels: np.ndarray) -> Self:
         """Return bins in which new levels have bins of their own, if there is room."""
