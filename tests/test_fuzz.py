@@ -111,7 +111,7 @@ def check(seed):
     np.testing.assert_allclose(result.missing, missing, atol=1e-9, err_msg=say)
     whole = firm(s, frame, rows="population", sample_weight=w)
     agree(whole.variance, [enumerated(s, frame[c], w) for c in frame], "population")
-    stream = StreamingFirm()
+    stream = StreamingFirm(bins=StreamingFirm().partial_fit(frame, s, sample_weight=w).bins)
     cuts = np.sort(rng.integers(0, len(s) + 1, 3))
     for a, b in pairwise([0, *cuts, len(s)]):
         part = None if w is None else w[a:b]
