@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
-from firmlib.estimation.scan import estimated, known, read
+from firmlib.estimation.scan import known, measured, read
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import Axis, Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
@@ -79,7 +79,7 @@ def merged(old: State, new: State, what: str) -> State:
     for one, other, codes, kind in zip(old.sums, new.sums, columns, before, strict=True):
         nothing = kind.kind == "unknown"  # but missing values so far
         sums.append(other.merged(one, codes) if nothing else one.merged(other, codes))
-    columns = [column._replace(values=np.empty(0)) for column in columns]
+    columns = [column.empty for column in columns]
     bins = new.bins._replace(columns=columns, axes=[one.axis for one in sums])
     return State(bins, sums, old.total.merged(new.total), old.n + new.n, new.units, new.score)
 
@@ -188,7 +188,7 @@ confidence_level
             axis = None if old.kind == "unknown" else axis
             sums.append(summed(column, rows, self._how, axis=axis))
             missing = np.isnan(column.values).all()
-            kinds.append(old if missing else column._replace(values=np.empty(0)))
+            kinds.append(old if missing else column.empty)
         bins = Bins(names, kinds, [one.axis for one in sums], self._kind)
         total, units = Line.of(rows.s, rows), rows.unit is not None
         return self._add("X", State(bins, sums, total, rows.n, units, response[1:]))
@@ -275,12 +275,12 @@ confidence_level
                 "were found, had few rows or few of the values that came later; shuffle the rows, "
                 "begin with a larger chunk, or pass bins= of a stream that saw rows from all parts"
             )
-        estimate, weight = estimated(sums, self.rows == "population", units), total.sums[0].sum()
-        each = zip(sums, columns, strict=True)
+        each, weight = zip(sums, columns, strict=True), total.sums[0].sum()
+        estimate, sources = measured(each, weight, self.rows == "population", units)
         return FirmResult(
             estimate=known(estimate, names),
             feature_names=tuple(names),
-            sources=tuple(one.source(column, weight) for one, column in each),
+            sources=tuple(sources),
             n=n,
             rows=self.rows,
             total=total.variance(self.rows, units),

@@ -264,6 +264,8 @@ def test_sparse_columns_without_zeros_or_values_are_as_dense_ones(n, weighted):
     dense, thin = (firm(s, table, **options) for table in (X, sparse.csr_array(X)))
     for name in ("variance", "pvalues", "ci_high", "missing"):
         np.testing.assert_allclose(getattr(thin, name), getattr(dense, name), rtol=1e-7, atol=1e-12)
+    for curves in zip(thin.curves.values(), dense.curves.values(), strict=True):
+        pd.testing.assert_frame_equal(*(curve.to_frame() for curve in curves))
     empty = sparse.csr_matrix(([1.0], ([0], [0])), shape=(n, 2))
     with pytest.warns(UserWarning, match="importance 0"):
         assert firm(s, empty, **options).importances[1] == 0

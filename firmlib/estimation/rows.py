@@ -33,7 +33,6 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
-    like: Rows | None = None  # rows whose centre these share, and whether they have weights
 
     @cached_property
     def n(self) -> int:
@@ -48,13 +47,11 @@ class Rows:
     @cached_property
     def weighted(self) -> bool:
         """Whether weights are other than 1."""
-        return self.like.weighted if self.like else bool((self.w != 1).any())
+        return bool((self.w != 1).any())
 
     @cached_property
     def centre(self) -> float:
         """What is subtracted from scores to limit rounding errors: their median."""
-        if self.like:
-            return self.like.centre
         return float(np.median(self.s)) if self.n else 0.0
 
     @cached_property
@@ -63,11 +60,11 @@ class Rows:
         r, w = self.s - self.centre, self.w
         return [w, w * r, (w * r) ** 2, w * w, w * w * r] if self.weighted else [None, r, r * r]
 
-    def taken(self, some: slice | np.ndarray, like: Rows | None = None) -> Rows:
+    def taken(self, some: slice | np.ndarray) -> Rows:
         """Return some of the rows."""
         unit = None if self.unit is None else self.unit[some]
         s, w, fold = self.s[some], self.w[some], self.fold[some]
-        return Rows(s, w, fold, unit, population=self.population, like=like)
+        return Rows(s, w, fold, unit, population=self.population)
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:

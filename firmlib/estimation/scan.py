@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from pandas.util import hash_array  # type: ignore[attr-defined]
 
-from firmlib.estimation.jackknife import TINY, Estimate
+from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Axis, How, Sums, scales, summed
+from firmlib.estimation.sums import Axis, How, Sums, nested, scales, summed
 from firmlib.estimation.variance import Source, spread
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
@@ -20,11 +21,12 @@ from firmlib.tables.table import Table, is_sparse
 _CELLS = 2**20  # sums that are held at a time
 _FEW = 2**14  # up to this many rows, all of them determine the bins
 _LOOKED_AT = 64  # features that may be needed to tell rows apart
+_TOGETHER = 256  # sparse columns that are read together
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Found = tuple[Estimate, list[Source]]
-
+Summed = tuple[Sums | Line, Column]
 
 AS_USUAL = How()
 NUMBERS = Column(np.empty(0))
@@ -32,25 +34,25 @@ NUMBERS = Column(np.empty(0))
 
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
-    some, units, weight, zeros = None, rows.unit is not None, rows.w.sum(), None
-    plain = how == AS_USUAL and isinstance(rows.keep, slice) and not (units or rows.population)
-    if plain and is_sparse(table.data):
-        zeros = np.array([np.bincount(rows.fold, part, FOLDS) for part in rows.parts])
-    parts, sources, batch = [Estimate.untested(np.zeros(0))], [], []
-    for feature in features:
-        column, one = NUMBERS, None
-        if zeros is not None:
-            one = _sparse(feature, table, rows, zeros)
-        if one is None:
+    each = _summed(features, table, rows, how)
+    estimate, sources = measured(each, rows.w.sum(), rows.population, rows.unit is not None)
+    return known(estimate, [f.name for f in features]), sources
+
+
+def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iterator[Summed]:
+    """Yield the sums of each feature, and its column."""
+    plain = how == AS_USUAL and isinstance(rows.keep, slice) and rows.unit is None
+    some, sparse = None, is_sparse(table.data) and plain and not rows.population
+    for first in range(0, len(features), _TOGETHER):
+        block = features[first : first + _TOGETHER]
+        stored = _of_stored(block, table, rows) if sparse else {}
+        for feature in block:
+            if feature in stored:
+                yield stored[feature], NUMBERS
+                continue
             some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
             column = read(feature, table, rows, how)
-            one = summed(column, rows, how, some)
-        sources.append(one.source(column, weight))
-        batch.append(one)
-        if len(batch) * one.sums.size > _CELLS or feature is features[-1]:
-            parts.append(estimated(batch, rows.population, units))
-            batch = []
-    return known(Estimate.concatenate(parts), [f.name for f in features]), sources
+            yield summed(column, rows, how, some), column.empty
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
@@ -69,7 +71,7 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     """
     if rows.n <= _FEW or how.n_bins or how.slope or rows.population:
         return slice(None)
-    key, m = np.zeros(rows.n, np.uint64), _SAMPLE * 2 ** scales(rows.n)[1]
+    key, m = np.full(rows.n, _ODD), _SAMPLE * 2 ** scales(rows.n)[1]
     for feature in features:
         column = read(feature, table, rows, how)
         if column.kind != "nominal":
@@ -80,50 +82,75 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     return slice(None)
 
 
-def _sparse(feature: Any, table: Table, rows: Rows, total: np.ndarray) -> Sums | None:
-    """Return the sums of a sparse column of few levels, of which only stored values are read."""
-    if feature.function is not Table.column or (stored := table.stored(*feature.args)) is None:
-        return None
-    f, at = stored
-    levels = np.unique(f if len(f) == rows.n else np.append(f, 0.0))
-    known = rows.n - int(np.isnan(f).sum())
-    if len(levels) > 1.5 * 2 ** scales(known)[0]:
-        return None
-    axis = Axis.of_levels(levels[~np.isnan(levels)], ordered=True)
-    one = Sums.of(f, rows.taken(at, like=rows), axis, known)
-    return one if len(f) == rows.n else one.filled(0.0, total)
+def _of_stored(features: Sequence[Any], table: Table, rows: Rows) -> dict[Any, Sums]:
+    """Return the sums of sparse columns of few levels, of which only stored values are read."""
+    features = [f for f in features if f.function is Table.column]
+    data = table.stored([f.args[0] for f in features])
+    if not features or data is None:
+        return {}
+    f, at, count, d = data.data.astype(float), data.indices, np.diff(data.indptr), len(features)
+    column, zeros = np.repeat(np.arange(d), count), np.flatnonzero(count < rows.n)
+    missing = np.isnan(f)
+    known = rows.n - np.bincount(column[missing], minlength=d)
+    # a bin for each level of each column; then, in any case, one for missing values
+    place = np.concatenate([column, zeros, np.arange(d)])
+    value = np.concatenate([np.where(missing, np.inf, f), 0.0 * zeros, np.full(d, np.inf)])
+    both = np.column_stack([place, value]).view(complex)[:, 0]  # sorted by place, then by value
+    levels, code = np.unique(both, return_inverse=True)
+    first = np.flatnonzero(np.diff(np.real(levels), prepend=-1))
+    stored, zero, _ = np.split(code, [len(f), len(f) + len(zeros)])
+    sums = np.zeros((len(rows.parts), len(levels), FOLDS))
+    for own, part in zip(sums, rows.parts, strict=True):
+        part = np.ones(rows.n) if part is None else part
+        cell = stored * FOLDS + rows.fold[at]
+        own += np.bincount(cell, part[at], own.size).reshape(own.shape)
+        rest = np.bincount(rows.fold, part, FOLDS) - np.add.reduceat(own, first)
+        own[zero] += rest[zeros]
+    starts = np.split(np.imag(levels), first[1:])
+    each = np.split(sums.swapaxes(1, 2), first[1:], axis=2)
+    found = {}
+    for feature, start, own, n in zip(features, starts, each, known, strict=True):
+        if len(start) - 1 <= 1.5 * 2 ** scales(n)[0]:
+            axis = Axis.of_levels(start[:-1], ordered=True)
+            found[feature] = Sums(axis, rows.centre, own, n)
+    return found
 
 
-def estimated(some: Sequence[Sums | Line], population: bool, units: bool) -> Estimate:
-    """Return V of features from their sums; nan if it cannot be estimated."""
-    alike: dict[Any, list[int]] = {}
-    for j, one in enumerate(some):
-        key: Any = j
-        if isinstance(one, Sums) and not population:
-            key = one.axis.K, one.axis.ordered, len(one.sums)
-        alike.setdefault(key, []).append(j)
-    parts = []
-    for places in alike.values():
-        first, *others = (some[j] for j in places)
-        if isinstance(first, Line):
-            parts.append(first.estimate(population))
-        elif population:
-            parts.append(_plain(first.sums))
-        else:
-            each: Any = [first, *others]
-            sums = np.stack([one.nested() for one in each], axis=2)
-            base, finest = np.array([one.axis.scales(one.known) for one in each]).T
-            parts.append(spread(sums, base, finest, ordered=first.axis.ordered, units=units))
-    order = np.argsort([j for places in alike.values() for j in places])
-    return Estimate.concatenate(parts).taken(order)
+def measured(each: Iterable[Summed], weight: float, population: bool, units: bool) -> Found:
+    """Return V and sources of features from their sums; V is nan if it cannot be estimated."""
+    parts, sources = [Estimate.untested(np.zeros(0))], []
+    for some in _batches(each):
+        sources += [one.source(column, weight) for one, column in some]
+        alike = defaultdict(list)
+        for k, (one, _) in enumerate(some):
+            alike[one.form].append(k)
+        found = [_estimated([some[k][0] for k in at], population, units) for at in alike.values()]
+        order = np.argsort(np.concatenate([*alike.values()]))
+        parts.append(Estimate.concatenate(found).taken(order))
+    return Estimate.concatenate(parts), sources
 
 
-def _plain(sums: np.ndarray) -> Estimate:
-    """Return V = sum p m^2 - (sum p m)^2 of a population."""
-    W, S = sums[:2].sum(axis=1)
-    total = max(W.sum(), TINY)
-    m = S / np.maximum(W, TINY) - S.sum() / total
-    return Estimate.untested(np.array([W @ m**2 / total]))
+def _batches(each: Iterable[Summed]) -> Iterator[list[Summed]]:
+    """Yield lists of features, so many at a time that their sums need little memory."""
+    batch, cells = [], 0
+    for one, column in each:
+        batch.append((one, column))
+        cells += one.sums.size
+        if cells > _CELLS:
+            yield batch
+            batch, cells = [], 0
+    if batch:
+        yield batch
+
+
+def _estimated(some: Sequence[Any], population: bool, units: bool) -> Estimate:
+    """Return V of features whose sums have one shape."""
+    if isinstance(some[0], Line):
+        return Estimate.concatenate([line.estimate(population) for line in some])
+    if population:
+        return Estimate.untested(np.array([one.plain() for one in some]))
+    base, finest = np.array([one.axis.scales(one.known) for one in some]).T
+    return spread(nested(some), base, finest, ordered=some[0].axis.ordered, units=units)
 
 
 def known(estimate: Estimate, names: Sequence[str]) -> Estimate:

@@ -30,6 +30,7 @@ class Line:
     nominal: bool = False
 
     axis: ClassVar[None] = None
+    form: ClassVar[tuple] = 0, 6, False
 
     @classmethod
     def of(cls, f: np.ndarray, rows: Rows, nominal: bool = False) -> Line:
@@ -94,8 +95,7 @@ class Line:
         sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
         missing = max(0.0, round(1 - W / weight, 12))
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
-        scale = column._replace(values=np.empty(0))
-        return Source(column.kind, mark, missing, self.middle, sums, t, scale=scale)
+        return Source(column.kind, mark, missing, self.middle, sums, t, scale=column)
 
 
 def _explained(total: np.ndarray) -> tuple:

@@ -6,7 +6,7 @@ q // 2 of 2^(K-1)) and narrower near the ends, where curves are often steep.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from firmlib.estimation.jackknife import TINY
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.variance import Source, recentred
@@ -219,12 +220,6 @@ class Sums:
                 own += np.bincount(cell, part if part is None else part[here], len(own))
         return cls(axis, rows.centre, sums.reshape(shape), known)
 
-    def filled(self, f: float, total: np.ndarray) -> Self:
-        """Return the sums if all other rows have the value f; `total` (3 or 5, FOLDS) is of all."""
-        sums = self.sums.copy()
-        sums[:, :, self.axis.find(np.array([f]))[0]] += total - sums.sum(axis=2)
-        return replace(self, sums=sums)
-
     def merged(self, other: Any, codes: Column) -> Self:
         """Return the sums of both, where label k of the other one has another code here."""
         start, axis, both = other.axis.start, self.axis, (self, other)
@@ -244,14 +239,17 @@ class Sums:
         sums = mine + placed(theirs, start, axis)
         return type(self)(axis, centre, sums, self.known + other.known)
 
-    def nested(self) -> np.ndarray:
-        """Return the sums in nested slots."""
-        slots = 2**self.axis.K
-        if len(self.axis.start) == slots:
-            return self.sums
-        out = np.zeros((len(self.sums), FOLDS, slots + 1))
-        out[..., np.append(self.axis.slot, -1)] = self.sums
-        return out
+    @property
+    def form(self) -> tuple[int, int, bool]:
+        """What features have in common whose sums fit into one array."""
+        return self.axis.K, len(self.sums), self.axis.ordered
+
+    def plain(self) -> float:
+        """Return V = sum p m^2 - (sum p m)^2 of a population."""
+        W, S = self.sums[:2].sum(axis=1)
+        total = max(W.sum(), TINY)
+        m = S / np.maximum(W, TINY) - S.sum() / total
+        return W @ m**2 / total
 
     def coarse(self) -> bool:
         """Return whether bins are too few, or far more rows than at first are in one."""
@@ -265,10 +263,18 @@ class Sums:
         mark = _SIN @ self.sums[0] @ pooled[0]
         if axis.ordered and (base := axis.scales(self.known)[0]) < axis.K:
             point = axis.slot >> (axis.K - base)
-        missing = max(0.0, round(1 - pooled[0, :-1].sum() / weight, 12))
-        scale = column._replace(values=np.empty(0))
-        kept = self.centre, pooled, axis.start, point, scale
+        missing = max(0.0, round(1 - float(pooled[0, :-1].sum()) / weight, 12))
+        kept = self.centre, pooled, axis.start, point, column
         return Source(column.kind, float(mark), missing, *kept)
+
+
+def nested(some: Sequence[Sums]) -> np.ndarray:
+    """Return the sums of features in nested slots (3 or 5, FOLDS, features, slots + 1)."""
+    out = np.zeros((len(some[0].sums), FOLDS, len(some), 2 ** some[0].axis.K + 1))
+    for j, one in enumerate(some):
+        own = out[:, :, j]
+        own[..., one.axis.slot], own[..., -1] = one.sums[..., :-1], one.sums[..., -1]
+    return out
 
 
 def shares(sums: np.ndarray) -> np.ndarray:

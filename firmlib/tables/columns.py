@@ -26,6 +26,11 @@ class Column(NamedTuple):
         some = 1.0 if self.labels is None else len(self.labels)
         return np.arange(0.0 if self.kind == "unknown" else some)
 
+    @property
+    def empty(self) -> Self:
+        """The same kind and labels without values."""
+        return self._replace(values=np.empty(0))
+
     def take(self, keep: slice | np.ndarray) -> Self:
         """Return the values of some rows."""
         return self._replace(values=self.values[keep])

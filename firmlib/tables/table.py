@@ -121,14 +121,14 @@ class Table:
         number = type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
         return data if number else None  # a masked array holds more
 
-    def stored(self, j: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the values and rows that a sparse column stores; None if it must be read whole."""
-        some = slice(*self.readable.indptr[[j, j + 1]])
-        values, rows = self.readable.data[some], self.readable.indices[some]
-        most = np.inf if values.dtype.kind == "f" else 2**53  # floats merge larger integers
-        odd = j in self.categorical or values.dtype.kind not in "iuf"
-        odd = odd or np.fmax.reduce(np.abs(values), initial=0) >= most
-        return None if odd else (values.astype(float), rows)
+    def stored(self, places: list[int]) -> Any:
+        """Return some columns as a sparse matrix of numbers; None if they must be read whole."""
+        data = self.readable[:, places]
+        if data.dtype.kind not in "iuf" or not self.categorical.isdisjoint(places):
+            return None
+        most = np.inf if data.dtype.kind == "f" else 2**53  # floats merge larger integers
+        largest = np.fmax.reduce(np.abs(data.data.astype(float)), initial=0)
+        return data if largest < most else None
 
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
