@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,15 @@ from pandas.util import hash_array  # type: ignore[attr-defined]
 from firmlib.estimation.jackknife import Estimate
 from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Axis, How, Sums, nested, scales, summed
+from firmlib.estimation.sums import Axis, How, Sums, scales, summed
 from firmlib.estimation.variance import Source, spread
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
 
-_CELLS = 2**20  # sums that are held at a time
 _FEW = 2**14  # up to this many rows, all of them determine the bins
 _LOOKED_AT = 64  # features that may be needed to tell rows apart
-_TOGETHER = 256  # sparse columns that are read together
+_TOGETHER = 128  # features whose sums are held at a time
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -90,36 +90,39 @@ def _of_stored(features: Sequence[Any], table: Table, rows: Rows) -> dict[Any, S
         return {}
     f, at, count, d = data.data.astype(float), data.indices, np.diff(data.indptr), len(features)
     column, zeros = np.repeat(np.arange(d), count), np.flatnonzero(count < rows.n)
-    missing = np.isnan(f)
-    known = rows.n - np.bincount(column[missing], minlength=d)
-    # a bin for each level of each column; then, in any case, one for missing values
+    known = rows.n - np.bincount(column[np.isnan(f)], minlength=d)
+    most = [1.5 * 2 ** scales(n)[0] + 1 for n in known]
+    # levels by column; in each column the last one, infinity, stands for missing values
     place = np.concatenate([column, zeros, np.arange(d)])
-    value = np.concatenate([np.where(missing, np.inf, f), 0.0 * zeros, np.full(d, np.inf)])
-    both = np.column_stack([place, value]).view(complex)[:, 0]  # sorted by place, then by value
-    levels, code = np.unique(both, return_inverse=True)
-    first = np.flatnonzero(np.diff(np.real(levels), prepend=-1))
-    stored, zero, _ = np.split(code, [len(f), len(f) + len(zeros)])
-    sums = np.zeros((len(rows.parts), len(levels), FOLDS))
+    value = np.concatenate([np.nan_to_num(f, nan=np.inf), 0.0 * zeros, np.full(d, np.inf)])
+    levels, code = np.unique(np.column_stack([place, value]).view(complex), return_inverse=True)
+    if len(levels) > sum(most):
+        return {}
+    begin = np.flatnonzero(np.diff(np.real(levels), prepend=-1))
+    each = np.split(np.imag(levels), begin[1:])
+    axes = [Axis.of_levels(own[:-1], ordered=True) for own in each]
+    width = np.array([len(axis.start) + 1 for axis in axes])
+    first = np.cumsum(width) - width
+    bins = np.arange(len(levels)) + np.repeat(first - begin, [len(own) for own in each])
+    bins[np.isinf(levels)] = first + width - 1
+    stored, zero, _ = np.split(bins[code.ravel()], [len(f), len(f) + len(zeros)])
+    sums = np.zeros((len(rows.parts), width.sum(), FOLDS))
     for own, part in zip(sums, rows.parts, strict=True):
         part = np.ones(rows.n) if part is None else part
         cell = stored * FOLDS + rows.fold[at]
         own += np.bincount(cell, part[at], own.size).reshape(own.shape)
         rest = np.bincount(rows.fold, part, FOLDS) - np.add.reduceat(own, first)
         own[zero] += rest[zeros]
-    starts = np.split(np.imag(levels), first[1:])
-    each = np.split(sums.swapaxes(1, 2), first[1:], axis=2)
-    found = {}
-    for feature, start, own, n in zip(features, starts, each, known, strict=True):
-        if len(start) - 1 <= 1.5 * 2 ** scales(n)[0]:
-            axis = Axis.of_levels(start[:-1], ordered=True)
-            found[feature] = Sums(axis, rows.centre, own, n)
-    return found
+    parts = np.split(sums.swapaxes(1, 2), first[1:], axis=2)
+    found = map(Sums, axes, [rows.centre] * d, parts, known)
+    few = (len(own) <= m for own, m in zip(each, most, strict=True))
+    return dict(compress(zip(features, found, strict=True), few))
 
 
 def measured(each: Iterable[Summed], weight: float, population: bool, units: bool) -> Found:
     """Return V and sources of features from their sums; V is nan if it cannot be estimated."""
-    parts, sources = [Estimate.untested(np.zeros(0))], []
-    for some in _batches(each):
+    each, parts, sources = iter(each), [Estimate.untested(np.zeros(0))], []
+    while some := [*islice(each, _TOGETHER)]:
         sources += [one.source(column, weight) for one, column in some]
         alike = defaultdict(list)
         for k, (one, _) in enumerate(some):
@@ -130,19 +133,6 @@ def measured(each: Iterable[Summed], weight: float, population: bool, units: boo
     return Estimate.concatenate(parts), sources
 
 
-def _batches(each: Iterable[Summed]) -> Iterator[list[Summed]]:
-    """Yield lists of features, so many at a time that their sums need little memory."""
-    batch, cells = [], 0
-    for one, column in each:
-        batch.append((one, column))
-        cells += one.sums.size
-        if cells > _CELLS:
-            yield batch
-            batch, cells = [], 0
-    if batch:
-        yield batch
-
-
 def _estimated(some: Sequence[Any], population: bool, units: bool) -> Estimate:
     """Return V of features whose sums have one shape."""
     if isinstance(some[0], Line):
@@ -150,7 +140,8 @@ def _estimated(some: Sequence[Any], population: bool, units: bool) -> Estimate:
     if population:
         return Estimate.untested(np.array([one.plain() for one in some]))
     base, finest = np.array([one.axis.scales(one.known) for one in some]).T
-    return spread(nested(some), base, finest, ordered=some[0].axis.ordered, units=units)
+    sums = np.stack([one.sums for one in some], axis=2)
+    return spread(sums, base, finest, ordered=some[0].axis.ordered, units=units)
 
 
 def known(estimate: Estimate, names: Sequence[str]) -> Estimate:

@@ -1,12 +1,12 @@
 """Sums over (fold, bin), the only statistics of a feature; they add over chunks and computers.
 
-Bins hold levels, or runs of equal rank: 2^K slots, which are nested (slot q of 2^K lies in slot
-q // 2 of 2^(K-1)) and narrower near the ends, where curves are often steep.
+There are 2^K bins, which are nested: bin q of 2^K lies in bin q // 2 of 2^(K-1). They hold levels,
+or runs of equal rank, which are narrower near the ends, where curves are often steep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
@@ -61,15 +61,13 @@ def scales(n: float) -> tuple[int, int]:
 class Axis:
     """The bins of one feature; the last one, for missing values, is not listed.
 
-    start (bins,): the least value of each. slot (bins,): its place among 2^K slots. most: how many
-    levels may have bins of their own; 0 if values share bins. ordered: whether neighbours can be
-    merged. p (bins,): share of rows in each, when values came to share bins. quick: whether values
-    are looked up rather than searched for.
+    start (2^K,): the least value of each; a bin is empty if the next one starts there, or at
+    infinity. most: how many levels may have bins of their own; 0 if values share bins. ordered:
+    whether neighbours can be merged. p (2^K,): share of rows in each, when values came to share
+    bins. quick: whether values are looked up rather than searched for.
     """
 
     start: np.ndarray
-    slot: np.ndarray
-    K: int
     most: float = np.inf
     ordered: bool = False
     p: np.ndarray | None = None
@@ -77,9 +75,10 @@ class Axis:
 
     @classmethod
     def of_levels(cls, levels: np.ndarray, **options: Any) -> Self:
-        """Return a bin for each of some sorted levels."""
-        K = max(len(levels) - 1, 1).bit_length()
-        return cls(levels, np.arange(len(levels)), K, **options)
+        """Return a bin for each of some sorted levels, or starts."""
+        start = np.full(2 ** max(len(levels) - 1, 1).bit_length(), np.inf)
+        start[: len(levels)] = levels
+        return cls(start, **options)
 
     @classmethod
     def of(cls, f: np.ndarray, n: int, known: float, n_bins: int | None) -> Self:
@@ -97,29 +96,36 @@ class Axis:
         if len(first) <= (n_bins or 1.5 * 2**base):
             return cls.of_levels(f[first], most=n_bins or 2**FINEST, **options)
         start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
-        slot = np.flatnonzero(np.append(start[1:] > start[:-1], np.isfinite(start[-1])))
-        start = start[slot]
-        p = np.diff(f.searchsorted(start), append=len(f)) / len(f)
-        K = (n_bins - 1).bit_length() if n_bins else K
-        return cls(start, slot, K, 0, p=p, **options)
+        shared = cls.of_levels(start, most=0, **options)
+        return replace(shared, p=np.diff(f.searchsorted(shared.start), append=len(f)) / len(f))
+
+    @property
+    def K(self) -> int:
+        """The finest scale."""
+        return len(self.start).bit_length() - 1
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The starts of bins that are not empty."""
+        return np.unique(self.start[np.isfinite(self.start)])
 
     def scales(self, known: float) -> tuple[int, int]:
         """Return the base scale and the finest scale for rows with independent values."""
         base, _ = scales(known)
         if not self.ordered:
             return 1, 1
-        if self.most and len(self.start) <= 1.5 * 2**base:
+        if self.most and np.isfinite(self.start).sum() <= 1.5 * 2**base:
             return self.K, self.K
         return min(base, self.K), self.K
 
     def grown(self, levels: np.ndarray) -> Self:
         """Return bins in which new levels have bins of their own, if there is room."""
-        new = np.setdiff1d(levels, self.start)
-        room = int(min(self.most - len(self.start), len(new)))
+        own = self.levels
+        new = np.setdiff1d(levels, own)
+        room = int(min(self.most - len(own), len(new)))
         some = new[np.arange(room) * len(new) // max(room, 1)]
-        grown = self.of_levels(np.union1d(self.start, some))
-        most = self.most if room == len(new) else 0
-        return replace(self, start=grown.start, slot=grown.slot, K=grown.K, most=most)
+        grown = self.of_levels(np.union1d(own, some))
+        return replace(self, start=grown.start, most=self.most if room == len(new) else 0)
 
     def holding(self, f: np.ndarray) -> tuple[Self, np.ndarray]:
         """Return bins with new levels, and the bin of each value."""
@@ -134,8 +140,9 @@ class Axis:
     def find(self, f: np.ndarray) -> np.ndarray:
         """Return the bin of each value."""
         if self._table is None:
-            found = np.maximum(self.start.searchsorted(f, side="right") - 1, 0)
-            return np.where(np.isnan(f), len(self.start), found)
+            start, least = self.start, self.start[0]
+            found = start.searchsorted(np.fmax(f, least), side="right") - 1
+            return np.where(np.isnan(f), len(start), found)
         centre, scale, bins = self._table
         with np.errstate(over="ignore"):
             half = ((f - centre) * scale).astype(np.float16)
@@ -148,8 +155,8 @@ class Axis:
         Half precision is finest at the centre, where bins are narrowest. None if too many starts
         are the same in it.
         """
-        start = self.start
-        if not self.quick or len(start) == 0:
+        start = self.levels if self.quick else ()
+        if not len(start):
             return None
         lag = min(_LAG, len(start) - 1)
         with np.errstate(all="ignore"):
@@ -163,8 +170,9 @@ class Axis:
             if not (half[alike:] > half[:-alike]).all():
                 return None
         runs = np.diff(_ASCENDING.searchsorted(half), prepend=0, append=len(_ASCENDING))
-        found = np.repeat(np.maximum(np.arange(-1, len(start)), 0), runs)
-        bins = np.full(len(_HALVES), len(start), np.int16)  # not a number is missing
+        each = self.start.searchsorted(start, side="right") - 1
+        found = np.repeat(np.append(each[0], each), runs)
+        bins = np.full(len(_HALVES), len(self.start), np.int16)  # not a number is missing
         bins[_BELOW], bins[_ABOVE] = np.split(found, [0x7C01])
         return centre, scale, bins
 
@@ -224,7 +232,8 @@ class Sums:
         """Return the sums of both, where label k of the other one has another code here."""
         start, axis, both = other.axis.start, self.axis, (self, other)
         if codes.labels is not None:
-            start = codes.values[start.astype(int)]
+            label = np.minimum(start, len(codes.values)).astype(int)
+            start = np.append(codes.values, np.inf)[label]
         centre = max(both, key=lambda one: one.sums[0].sum()).centre
         mine, theirs = (recentred(one.sums, centre - one.centre) for one in both)
         if len(mine) != len(theirs):
@@ -259,22 +268,12 @@ class Sums:
 
     def source(self, column: Column, weight: float) -> Source:
         """Return what a result keeps, if all rows have this weight."""
-        pooled, axis, point = self.sums.sum(axis=1), self.axis, None
+        pooled, axis = self.sums.sum(axis=1), self.axis
         mark = _SIN @ self.sums[0] @ pooled[0]
-        if axis.ordered and (base := axis.scales(self.known)[0]) < axis.K:
-            point = axis.slot >> (axis.K - base)
+        merge = 2 ** (axis.K - axis.scales(self.known)[0]) if axis.ordered else 1
         missing = max(0.0, round(1 - float(pooled[0, :-1].sum()) / weight, 12))
-        kept = self.centre, pooled, axis.start, point, column
+        kept = self.centre, pooled, axis.start, merge, column
         return Source(column.kind, float(mark), missing, *kept)
-
-
-def nested(some: Sequence[Sums]) -> np.ndarray:
-    """Return the sums of features in nested slots (3 or 5, FOLDS, features, slots + 1)."""
-    out = np.zeros((len(some[0].sums), FOLDS, len(some), 2 ** some[0].axis.K + 1))
-    for j, one in enumerate(some):
-        own = out[:, :, j]
-        own[..., one.axis.slot], own[..., -1] = one.sums[..., :-1], one.sums[..., -1]
-    return out
 
 
 def shares(sums: np.ndarray) -> np.ndarray:

@@ -190,7 +190,7 @@ class Source:
     centre: float = 0.0  # of the scores in these sums
     sums: np.ndarray | None = None
     t: np.ndarray | None = None  # a value of each bin
-    point: np.ndarray | None = None  # of the curve, for each bin; None: each bin is one
+    merge: int = 1  # bins per point of the curve
     scale: Column | None = None  # the user's dates and labels
 
     def direction(self) -> float:
@@ -206,11 +206,10 @@ class Source:
         assert self.sums is not None
         assert self.t is not None
         sums, t = self.sums, self.t
-        if self.point is not None:  # bins are merged; the one with the median row gives the value
-            first = np.flatnonzero(np.diff(self.point, prepend=-1))
-            up_to = np.cumsum(sums[0, :-1])
-            points = np.add.reduceat(sums[:, :-1], first, axis=1)
-            t = t[up_to.searchsorted(up_to[first] - sums[0, first] + points[0] / 2)]
+        if self.merge > 1:  # the bin with the median row gives the value
+            points = sums[:, :-1].reshape(len(sums), -1, self.merge).sum(axis=-1)
+            middle = np.cumsum(points[0]) - points[0] / 2
+            t = t.take(np.cumsum(sums[0, :-1]).searchsorted(middle), mode="clip")
             sums = np.append(points, sums[:, -1:], axis=1)
         here = sums[0] > 0
         here[-1] |= not here.any()
