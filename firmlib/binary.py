@@ -5,10 +5,7 @@ from numpy.typing import ArrayLike
 
 from firmlib.tables.checks import check_array, check_memory, check_probability, refuse
 
-__all__ = [
-    "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
-    "firm_uniform_conjunction",
-]  # fmt: skip
+__all__ = ["firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim"]
 
 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
@@ -23,24 +20,6 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     p_a = check_probability("p_a", p_a)
     q_a, q_b = (check_array(name, q, np.ndim(q)) for name, q in (("q_a", q_a), ("q_b", q_b)))
     return (q_a - q_b) * np.sqrt(p_a * (1 - p_a))
-
-
-def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
-    """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
-
-    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, so
-    Q = sum_j v_j w_j sqrt(p / (1 - p)); for k = 2, the paper's (w_j + w_k) / sqrt(3). `weights`
-    (d,) are w, and `values` (m, d) has v in its rows: +1, -1, or 0 for variables that are left out.
-
-    >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
-    array([3.464, 0.   ])
-    """
-    weights = check_array("weights", weights, 1)
-    values = check_array("values", values, 2, (None, len(weights)))
-    _check_entries("values", values, -1, 0, 1)
-    k = np.abs(values).sum(axis=1)
-    refuse("values must name a variable in each row", k == 0, k, "without")
-    return values @ weights / np.sqrt(2**k - 1)
 
 
 def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:

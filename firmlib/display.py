@@ -136,12 +136,9 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -
         if (some := (way == sign) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
     if (some := high > low).any():
-        style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
-        style["label"] = f"{100 * level:g} % confidence interval"
-        ends = (Q - low)[some], (high - Q)[some]
-        [lines] = ax.errorbar(Q[some], y[some], xerr=ends, **style).lines[2]
         edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
-        lines.set_path_effects([edge])
+        lines = ax.hlines(y[some], low[some], high[some], plt.rcParams["text.color"], linewidth=1.2)
+        lines.set(label=f"{100 * level:g} % confidence interval", path_effects=[edge])
     ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
 
