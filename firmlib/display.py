@@ -135,10 +135,12 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -
     for sign, color, text in zip((1, -1, 0), (BLUE, ORANGE, GREY), _WAYS, strict=True):
         if (some := (way == sign) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
-    if (some := high > low).any():
+    if (high > low).any():
+        style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
+        style["label"] = f"{100 * level:g} % confidence interval"
+        [lines] = ax.errorbar(Q, y, xerr=(Q - low, high - Q), **style).lines[2]
         edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
-        lines = ax.hlines(y[some], low[some], high[some], plt.rcParams["text.color"], linewidth=1.2)
-        lines.set(label=f"{100 * level:g} % confidence interval", path_effects=[edge])
+        lines.set_path_effects([edge])
     ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
 
