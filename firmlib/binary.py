@@ -37,7 +37,7 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     array([0.866, 0.5  ])
     """
     X = check_array("X", X, 2)
-    _check_entries("X", X, -1, 1)
+    refuse("X must hold only -1 and 1", np.abs(X) != 1, X, "that differ")
     weights = check_array("weights", weights, 1, (X.shape[1],))
     n, n_plus, n_minus = len(X), (X > 0).sum(axis=0), (X < 0).sum(axis=0)
     varies = n_plus * n_minus > 0
@@ -61,12 +61,12 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     (0.433, -0.144)
     """
     X = check_array("X", X, 2)
-    _check_entries("X", X, X.min(), X.max())
-    n, d = X.shape
+    (n, d), low, high = X.shape, X.min(), X.max()
+    refuse(f"X must hold only {low:g} and {high:g}", (X > low) & (X < high), X, "that differ")
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
-    Z = np.hstack([X.min() == X, X.max() == X]).astype(float)
+    Z = np.hstack([X == low, X == high]).astype(float)
     P = Z.T @ Z / n
     R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)
@@ -86,8 +86,3 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """
     p, poim = check_probability("p", p), check_array("poim", poim, np.ndim(poim))
     return np.where(p < 1, poim * np.sqrt(p / np.where(p < 1, 1 - p, 1)), 0)
-
-
-def _check_entries(name: str, array: np.ndarray, *allowed: float) -> None:
-    listed = " and ".join(f"{value:g}" for value in allowed)
-    refuse(f"{name} must hold only {listed}", ~np.isin(array, allowed), array, "that differ")

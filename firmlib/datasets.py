@@ -3,6 +3,7 @@
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -153,6 +154,6 @@ def flights() -> tuple[pd.DataFrame, np.ndarray]:
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
     (0.11, 12.7)
     """
-    kinds = dict.fromkeys(("carrier", "origin", "dest"), "category")
+    kinds: Any = dict.fromkeys(("carrier", "origin", "dest"), "category")
     X = pd.read_csv(DATA / "flights.csv.gz", parse_dates=["scheduled"], dtype=kinds)
     return X, X.pop("dep_delay").to_numpy()

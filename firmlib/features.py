@@ -192,9 +192,8 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
-def resolve(features: Any, table: Table) -> list[Feature | Group]:
+def resolve(features: Any, table: Table) -> Sequence[Feature | Group]:
     """Return the `features` of `firm` as functions of a table."""
-    found: list[Feature | Group]
     if features is None or isinstance(features, exclude):
         without = {table.place(j) for j in features.columns} if features else ()
         left = [j for j in range(table.width) if j not in without]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,9 +22,6 @@ from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import check_integer, check_number, check_option, short
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["FirmByClass", "conditional_expected_score", "firm", "firm_by_class"]
 
@@ -194,7 +190,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(UserDict[Any, FirmResult]):
+class FirmByClass(dict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:
@@ -212,7 +208,7 @@ class FirmByClass(UserDict[Any, FirmResult]):
         frame.insert(0, "class", [target for target, result in self.items() for _ in result])
         return frame
 
-    def plot(self, **options: Any) -> Figure:
+    def plot(self, **options: Any) -> Any:
         """Draw one panel per class, with the options of `firmlib.plot_by_class`."""
         return firmlib.plot_by_class(self, **options)
 
