@@ -15,7 +15,6 @@ from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Source
 from firmlib.features import Group, Pairs, Place, check_names, exclude, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
@@ -141,8 +140,7 @@ def _estimate(
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
     if isinstance(features, Pairs):
-        estimate, found, unexplained = joint.pairs(features, table, sample, how)
-        sources = [Source("pair", mark=float(sample.n))] * len(found)
+        estimate, sources, found, unexplained = joint.pairs(features, table, sample, how)
         names = check_names(found, names)
     elif learned:
         each = dict(zip(names, found, strict=True))
