@@ -62,11 +62,11 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     """
     X = check_array("X", X, 2)
     (n, d), low, high = X.shape, X.min(), X.max()
-    refuse(f"X must hold only {low:g} and {high:g}", (X > low) & (X < high), X, "that differ")
+    refuse(f"X must hold only {low:g} and {high:g}", ~np.isin(X, [low, high]), X, "that differ")
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
-    Z = np.hstack([X == low, X == high]).astype(float)
+    Z = np.hstack([low == X, high == X]).astype(float)
     P = Z.T @ Z / n
     R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)

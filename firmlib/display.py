@@ -278,9 +278,6 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 3, features: 
     figure = _panels(len(names), columns, 2.1, 2.0)
     for ax, name in zip(figure.axes, names, strict=True):
         ConditionalScoreDisplay.from_result(result, name).plot(ax).ax_.set_ylabel("")
-    seen: Any = np.concatenate([line.get_ydata() for ax in figure.axes for line in ax.lines])
-    room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
-    figure.axes[0].set_ylim(seen.min() - 3 * room, seen.max() + room)
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
     curve_legend(figure)
     return figure

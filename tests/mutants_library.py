@@ -217,6 +217,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("joint/interactions.py", "parts[axis].T.sum(", "parts[axis].p.sum("),
         ("joint/interactions.py", "and abs(noise) > 1e-15 * signal", ""),
         ("joint/interactions.py", "np.abs(x - y)", "x * y"),
+        ("joint/interactions.py", "float((a + b) @ place)", "float(len(a))"),
         ("joint/interactions.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         (
             "joint/interactions.py",
