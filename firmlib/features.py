@@ -128,7 +128,10 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
 
 
 def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
-    x, y = (_numbers(_column(table, i), i) for i in (j, k))
+    one, other = _column(table, j), _column(table, k)
+    x, y = _numbers(one, j), _numbers(other, k)
+    if one.labels is not None and other.labels is not None:  # equal levels may have other codes
+        y = other.nominal().joined(f"column {k!r}", one.nominal()).values
     return np.where(np.isnan(x) | np.isnan(y), np.nan, x != y)
 
 

@@ -167,7 +167,7 @@ def check_given(given: Any, table: Table) -> tuple[str, ...]:
         raise ValueError(f"given={given!r} must be columns of X; to use a function, add a column")
     some = given if np.ndim(given) else [given]
     names = tuple(table.names[table.place(j, "given column")] for j in some)
-    if not names or len(set(names)) < len(names):
+    if not names or sum(name in names for name in table.names) != len(names):
         raise ValueError(f"given={given!r} must be columns of X, each only once")
     return names
 
