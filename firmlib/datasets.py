@@ -3,7 +3,6 @@
 import re
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -154,6 +153,6 @@ def flights() -> tuple[pd.DataFrame, np.ndarray]:
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
     (0.11, 12.7)
     """
-    kinds: Any = dict.fromkeys(("carrier", "origin", "dest"), "category")
-    X = pd.read_csv(DATA / "flights.csv.gz", parse_dates=["scheduled"], dtype=kinds)
+    X = pd.read_csv(DATA / "flights.csv.gz", parse_dates=["scheduled"])
+    X[["carrier", "origin", "dest"]] = X[["carrier", "origin", "dest"]].astype("category")
     return X, X.pop("dep_delay").to_numpy()

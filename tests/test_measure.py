@@ -118,7 +118,7 @@ def test_repeated_column_names_can_be_overridden():
 
 def test_given_columns_that_share_a_name_are_refused():
     table = pd.DataFrame(X, columns=["a", "a", "b"])
-    with pytest.raises(ValueError, match="^given=1 must be columns of X, each only once"):
+    with pytest.raises(ValueError, match=r"^given=1 must be columns of X, each only once"):
         firm(S, table, ["b"], given=1)
 
 
