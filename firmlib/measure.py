@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -188,7 +189,7 @@ def conditional_expected_score(
     return curve
 
 
-class FirmByClass(dict[Any, FirmResult]):
+class FirmByClass(UserDict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
 
     def __missing__(self, target: Any) -> FirmResult:
