@@ -208,6 +208,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("features.py", "np.where(np.isnan(x), np.nan, x > least)", "1.0 * (x > least)"),
         ("features.py", "missing if value is None else", "missing if number is None else"),
         ("features.py", "x != seen[0])", "x == seen[0])"),
+        ("features.py", "one.labels is not None and other.labels is not None", "False"),
         ("tables/columns.py", "float(found[0]) if found else np.nan",
          "float(found[0]) if found else 0"),
         ("features.py", "all(map(is_place, f)) and len(set(f)) == len(f)", "all(map(is_place, f))"),
@@ -237,6 +238,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "measure result": [
         ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
+        ("measure.py", "sum(name in names for name in table.names) !=", "len(set(names)) <"),
         ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),
         ("result.py", "self.estimate.Q * self.direction,", "self.estimate.Q,"),
         ("result.py", "np.sqrt(np.maximum(bins.e, 0))", "np.maximum(bins.e, 0)"),
