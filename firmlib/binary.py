@@ -5,10 +5,7 @@ from numpy.typing import ArrayLike
 
 from firmlib.tables.checks import check_array, check_memory, check_probability, refuse
 
-__all__ = [
-    "firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim",
-    "firm_uniform_conjunction",
-]  # fmt: skip
+__all__ = ["firm_binary", "firm_conjunctions", "firm_empirical", "firm_from_poim"]
 
 
 def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
@@ -23,24 +20,6 @@ def firm_binary(q_a: ArrayLike, q_b: ArrayLike, p_a: ArrayLike) -> np.ndarray:
     p_a = check_probability("p_a", p_a)
     q_a, q_b = (check_array(name, q, np.ndim(q)) for name, q in (("q_a", q_a), ("q_b", q_b)))
     return (q_a - q_b) * np.sqrt(p_a * (1 - p_a))
-
-
-def firm_uniform_conjunction(weights: ArrayLike, values: ArrayLike) -> np.ndarray:
-    """FIRM of conjunctions under uniform {-1, +1}^d inputs and s(x) = w'x + b (Section 2.4.1).
-
-    A conjunction of k literals x_j = v_j holds with probability p = 2^-k, so
-    Q = sum_j v_j w_j sqrt(p / (1 - p)); for k = 2, the paper's (w_j + w_k) / sqrt(3). `weights`
-    (d,) are w, and `values` (m, d) has v in its rows: +1, -1, or 0 for variables that are left out.
-
-    >>> firm_uniform_conjunction([3, 3, 9], [[1, 1, 0], [1, -1, 0]]).round(3)
-    array([3.464, 0.   ])
-    """
-    weights = check_array("weights", weights, 1)
-    values = check_array("values", values, 2, (None, len(weights)))
-    _check_entries("values", values, -1, 0, 1)
-    k = np.abs(values).sum(axis=1)
-    refuse("values must name a variable in each row", k == 0, k, "without")
-    return values @ weights / np.sqrt(2**k - 1)
 
 
 def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
@@ -58,7 +37,7 @@ def firm_empirical(weights: ArrayLike, X: ArrayLike) -> np.ndarray:
     array([0.866, 0.5  ])
     """
     X = check_array("X", X, 2)
-    _check_entries("X", X, -1, 1)
+    refuse("X must hold only -1 and 1", np.abs(X) != 1, X, "that differ")
     weights = check_array("weights", weights, 1, (X.shape[1],))
     n, n_plus, n_minus = len(X), (X > 0).sum(axis=0), (X < 0).sum(axis=0)
     varies = n_plus * n_minus > 0
@@ -82,12 +61,12 @@ def firm_conjunctions(score: ArrayLike, X: ArrayLike) -> np.ndarray:
     (0.433, -0.144)
     """
     X = check_array("X", X, 2)
-    _check_entries("X", X, X.min(), X.max())
-    n, d = X.shape
+    (n, d), low, high = X.shape, X.min(), X.max()
+    refuse(f"X must hold only {low:g} and {high:g}", ~np.isin(X, [low, high]), X, "that differ")
     s = check_array("score", score, 1, (n,))
     check_memory("the table of conjunctions", (d, d, 2, 2))
     r = np.zeros_like(s) if np.ptp(s) == 0 else s - s.mean()
-    Z = np.hstack([X.min() == X, X.max() == X]).astype(float)
+    Z = np.hstack([low == X, high == X]).astype(float)
     P = Z.T @ Z / n
     R = Z.T @ (r[:, None] * Z) / n
     variance = P * (1 - P)
@@ -107,8 +86,3 @@ def firm_from_poim(poim: ArrayLike, p: ArrayLike) -> np.ndarray:
     """
     p, poim = check_probability("p", p), check_array("poim", poim, np.ndim(poim))
     return np.where(p < 1, poim * np.sqrt(p / np.where(p < 1, 1 - p, 1)), 0)
-
-
-def _check_entries(name: str, array: np.ndarray, *allowed: float) -> None:
-    listed = " and ".join(f"{value:g}" for value in allowed)
-    refuse(f"{name} must hold only {listed}", ~np.isin(array, allowed), array, "that differ")

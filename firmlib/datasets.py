@@ -1,13 +1,8 @@
 """The paper's toy data (Section 3), and the files of `data/`: splice sites and flights."""
 
-import gzip
-import hashlib
-import io
 import re
-import zlib
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,12 +17,6 @@ __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_ga
 
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 DATA = Path(__file__).resolve().parents[1] / "data"  # of a checkout of the compendium
-SHA256 = {  # of the texts, since the compressed bytes depend on the version of zlib
-    "flights.csv.gz": "eb40d33a6dbb1a7c0d55341d48f7c5583a11faf852d69bdbdc8e7df346075ead",
-    "splice_acceptor.tsv.gz": "24169cc84a49398027e9984da413f10e05ed5b9fe4d98d7db3fa9e486dfaa2ba",
-    "splice_donor.tsv.gz": "881e66b26a8d33acf3e7ef8d51eb0496ac5a09a5ab712071df344f12bb14573c",
-    "splice_uci.tsv.gz": "632fcba5745d5c3e8e1003e117893da18382bc6656aa440df89098f89dc4ce56",
-}
 
 Labelled = tuple[np.ndarray, np.ndarray]  # inputs X, and labels y
 Seed = int | np.random.RandomState | None
@@ -134,17 +123,6 @@ def data_file(name: str) -> Path:
     return DATA / name
 
 
-def _read(file: str, **options: Any) -> pd.DataFrame:
-    """Return the table in a file; raise unless it is that of this version of firmlib."""
-    path = DATA / file
-    try:
-        text = gzip.decompress(path.read_bytes())
-        check_option("sha256", hashlib.sha256(text).hexdigest(), [SHA256[file]])
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise ValueError(f"{path} is another file; restore it with git: {error}") from error
-    return pd.read_csv(io.BytesIO(text), **options)
-
-
 def splice(site: str = "acceptor") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Splice sites of real genes, among decoys (data/README.md).
 
@@ -159,7 +137,7 @@ def splice(site: str = "acceptor") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     (True, 0)
     """
     check_option("site", site, ("acceptor", "donor", "uci"))
-    table = _read(f"splice_{site}.tsv.gz", sep="\t")
+    table = pd.read_csv(DATA / f"splice_{site}.tsv.gz", sep="\t")
     y = np.array(table["label"].tolist())
     return encode(table["sequence"]), y, np.unique(table["group"], return_inverse=True)[1]
 
@@ -175,6 +153,6 @@ def flights() -> tuple[pd.DataFrame, np.ndarray]:
     >>> float(X["pressure"].isna().mean().round(2)), float(delay.mean().round(1))
     (0.11, 12.7)
     """
-    kinds = dict.fromkeys(("carrier", "origin", "dest"), "category")
-    X = _read("flights.csv.gz", parse_dates=["scheduled"], dtype=kinds)
+    X = pd.read_csv(DATA / "flights.csv.gz", parse_dates=["scheduled"])
+    X[["carrier", "origin", "dest"]] = X[["carrier", "origin", "dest"]].astype("category")
     return X, X.pop("dep_delay").to_numpy()

@@ -135,11 +135,10 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -
     for sign, color, text in zip((1, -1, 0), (BLUE, ORANGE, GREY), _WAYS, strict=True):
         if (some := (way == sign) & (Q > 0)).any():
             ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
-    if (some := high > low).any():
+    if (high > low).any():
         style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
         style["label"] = f"{100 * level:g} % confidence interval"
-        ends = (Q - low)[some], (high - Q)[some]
-        [lines] = ax.errorbar(Q[some], y[some], xerr=ends, **style).lines[2]
+        [lines] = ax.errorbar(Q, y, xerr=(Q - low, high - Q), **style).lines[2]
         edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
         lines.set_path_effects([edge])
     ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
@@ -279,9 +278,6 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 3, features: 
     figure = _panels(len(names), columns, 2.1, 2.0)
     for ax, name in zip(figure.axes, names, strict=True):
         ConditionalScoreDisplay.from_result(result, name).plot(ax).ax_.set_ylabel("")
-    seen: Any = np.concatenate([line.get_ydata() for ax in figure.axes for line in ax.lines])
-    room = 0.1 * np.ptp(seen) or 1.0  # a wide interval may leave the panel
-    figure.axes[0].set_ylim(seen.min() - 3 * room, seen.max() + room)
     figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
     curve_legend(figure)
     return figure

@@ -128,7 +128,10 @@ def _all_hold(table: Table, values: Mapping[Place, Any]) -> np.ndarray:
 
 
 def _differ(table: Table, j: Place, k: Place) -> np.ndarray:
-    x, y = (_numbers(_column(table, i), i) for i in (j, k))
+    one, other = _column(table, j), _column(table, k)
+    x, y = _numbers(one, j), _numbers(other, k)
+    if one.labels is not None and other.labels is not None:  # equal levels may have other codes
+        y = other.nominal().joined(f"column {k!r}", one.nominal()).values
     return np.where(np.isnan(x) | np.isnan(y), np.nan, x != y)
 
 
@@ -192,9 +195,8 @@ def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
-def resolve(features: Any, table: Table) -> list[Feature | Group]:
+def resolve(features: Any, table: Table) -> Sequence[Feature | Group]:
     """Return the `features` of `firm` as functions of a table."""
-    found: list[Feature | Group]
     if features is None or isinstance(features, exclude):
         without = {table.place(j) for j in features.columns} if features else ()
         left = [j for j in range(table.width) if j not in without]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import UserDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,16 +16,12 @@ from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Source
 from firmlib.features import Group, Pairs, Place, check_names, exclude, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import check_integer, check_number, check_option, short
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["FirmByClass", "conditional_expected_score", "firm", "firm_by_class"]
 
@@ -145,8 +141,7 @@ def _estimate(
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
     if isinstance(features, Pairs):
-        estimate, found, unexplained = joint.pairs(features, table, sample, how)
-        sources = [Source("pair", mark=float(sample.n))] * len(found)
+        estimate, sources, found, unexplained = joint.pairs(features, table, sample, how)
         names = check_names(found, names)
     elif learned:
         each = dict(zip(names, found, strict=True))
@@ -173,7 +168,7 @@ def check_given(given: Any, table: Table) -> tuple[str, ...]:
         raise ValueError(f"given={given!r} must be columns of X; to use a function, add a column")
     some = given if np.ndim(given) else [given]
     names = tuple(table.names[table.place(j, "given column")] for j in some)
-    if not names or len(set(names)) < len(names):
+    if not names or sum(name in names for name in table.names) != len(names):
         raise ValueError(f"given={given!r} must be columns of X, each only once")
     return names
 
@@ -212,7 +207,7 @@ class FirmByClass(UserDict[Any, FirmResult]):
         frame.insert(0, "class", [target for target, result in self.items() for _ in result])
         return frame
 
-    def plot(self, **options: Any) -> Figure:
+    def plot(self, **options: Any) -> Any:
         """Draw one panel per class, with the options of `firmlib.plot_by_class`."""
         return firmlib.plot_by_class(self, **options)
 

@@ -66,7 +66,7 @@ class FirmResult:
     heavy_tails, missing : ndarrays of shape (m,)
         Where a few rows dominate the error, so that it is unreliable; the share of missing values.
     kinds, curves : tuple of str, dict of str to ConditionalScore
-        Kinds: those of `ConditionalScore`, "group" or "pair"; and q_f, for the former only.
+        Kinds: those of `ConditionalScore`, "group" or, of interactions, "pair"; q_f for the former.
     feature_names, n, rows, response, target, given, confidence_level, unexplained
         Rows with a positive weight, what `firm` was asked for, and what Pairs("interaction") leave.
     """

@@ -169,7 +169,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "binary": [
         ("binary.py", "np.sqrt(p_a * (1 - p_a))", "(p_a * (1 - p_a))"),
-        ("binary.py", "np.sqrt(2**k - 1)", "np.sqrt(2**k)"),
         ("binary.py", "(n_minus - n_plus) * D1", "(n_plus - n_minus) * D1"),
         ("binary.py", "s - s.mean()", "s"),
         ("binary.py", "np.sqrt(p / np.where(p < 1, 1 - p, 1))",
@@ -208,6 +207,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("features.py", "np.where(np.isnan(x), np.nan, x > least)", "1.0 * (x > least)"),
         ("features.py", "missing if value is None else", "missing if number is None else"),
         ("features.py", "x != seen[0])", "x == seen[0])"),
+        ("features.py", "one.labels is not None and other.labels is not None", "False"),
         ("tables/columns.py", "float(found[0]) if found else np.nan",
          "float(found[0]) if found else 0"),
         ("features.py", "all(map(is_place, f)) and len(set(f)) == len(f)", "all(map(is_place, f))"),
@@ -217,6 +217,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("joint/interactions.py", "parts[axis].T.sum(", "parts[axis].p.sum("),
         ("joint/interactions.py", "and abs(noise) > 1e-15 * signal", ""),
         ("joint/interactions.py", "np.abs(x - y)", "x * y"),
+        ("joint/interactions.py", "float((a + b) @ place)", "float(len(a))"),
         ("joint/interactions.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         (
             "joint/interactions.py",
@@ -236,6 +237,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "measure result": [
         ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
+        ("measure.py", "sum(name in names for name in table.names) !=", "len(set(names)) <"),
         ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),
         ("result.py", "self.estimate.Q * self.direction,", "self.estimate.Q,"),
         ("result.py", "np.sqrt(np.maximum(bins.e, 0))", "np.maximum(bins.e, 0)"),

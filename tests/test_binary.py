@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 from firmlib import features, firm
-from firmlib.binary import (
-    firm_binary,
-    firm_conjunctions,
-    firm_empirical,
-    firm_from_poim,
-    firm_uniform_conjunction,
-)
+from firmlib.binary import firm_binary, firm_conjunctions, firm_empirical, firm_from_poim
 
 
 def definition(s, f, p):
@@ -57,19 +51,17 @@ def conjunctions(order):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_firm_uniform_conjunction(order):
+def test_conjunctions_of_uniform_inputs(order):
+    """Q = sum_j v_j w_j sqrt(p / (1 - p)), p = 2^-k (Section 2.4.1)."""
     chosen = list(conjunctions(order))
-    values = np.zeros((len(chosen), 5))
-    for row, conjunction in zip(values, chosen, strict=True):
-        row[list(conjunction)] = list(conjunction.values())
-    Q = firm_uniform_conjunction(WEIGHTS, values)
+    by_table = firm(SCORE, CUBE, [features.conjunction(c) for c in chosen], rows="population")
     expected = [
         definition(SCORE, [all(x[j] == v for j, v in c.items()) for x in CUBE], np.ones(32))
         for c in chosen
     ]
+    np.testing.assert_allclose(by_table.signed, expected, rtol=1e-12, atol=1e-14)
+    Q = [sum(v * WEIGHTS[j] for j, v in c.items()) / sqrt(2**order - 1) for c in chosen]
     np.testing.assert_allclose(Q, expected, rtol=1e-12, atol=1e-14)
-    by_table = firm(SCORE, CUBE, [features.conjunction(c) for c in chosen], rows="population")
-    np.testing.assert_allclose(Q, by_table.signed, rtol=1e-12, atol=1e-14)
 
 
 # Empirical distribution of +-1 rows

@@ -1,7 +1,8 @@
 """The paper's toy data, splice sites and flights: what they hold, how they are made, bad files."""
 
 import gzip
-from functools import cache
+import hashlib
+import re
 from itertools import product
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 
 from firmlib.datasets import (
     PAPER_FORMULA,
-    SHA256,
     boolean_table,
+    data_file,
     flights,
     gattaca,
     splice,
@@ -140,17 +141,6 @@ def test_bad_gattaca(arguments, message):
 # Splice sites
 
 
-@cache
-def table(site="donor"):
-    return gzip.decompress((DATA / f"splice_{site}.tsv.gz").read_bytes()).decode()
-
-
-def write(folder, text, site="donor"):
-    path = folder / f"splice_{site}.tsv.gz"
-    path.write_bytes(text if isinstance(text, bytes) else gzip.compress(text.encode(), 1))
-    return path
-
-
 @pytest.mark.parametrize(
     ("site", "count", "junction"), [("acceptor", 4222, {68: "AG"}), ("donor", 4188, {70: "GT"})]
 )
@@ -174,45 +164,25 @@ def test_uci_classes_and_junctions():
     assert np.mean(np.array(decode(X[:, 30:32]))[y == "EI"] == "GT") > 0.98
 
 
-def change_a_letter(text):
-    head, tail = text[:-9], text[-9:]
-    return head + ("A" if tail[0] != "A" else "C") + tail[1:]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (change_a_letter, "sha256='[0-9a-f]{64}' is unknown; expected one of \\['[0-9a-f]{64}'"),
-        (lambda t: "", "sha256='e3b0c44298fc1c14"),
-        (lambda t: gzip.compress(t.encode())[:-5000], "Compressed file ended before the end"),
-        (lambda t: t.encode(), "Not a gzipped file"),
-    ],
-)
-def test_bad_files_are_named_and_left_alone(tmp_path, monkeypatch, spoil, message):
-    monkeypatch.setattr("firmlib.datasets.DATA", tmp_path)
-    path = write(tmp_path, spoil(table()))
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match=message) as error:
-        splice("donor")
-    assert str(path) in str(error.value)
-    assert "restore it with git" in str(error.value)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_no_file_and_another_site_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("firmlib.datasets.DATA", tmp_path)
-    with pytest.raises(ValueError, match=r"restore it with git: .*No such file"):
-        splice()
     with pytest.raises(ValueError, match="site='branch' is unknown; expected one of"):
         splice("branch")
+    with pytest.raises(ValueError, match=r"name='none\.csv' is unknown; expected one of"):
+        data_file("none.csv")
+    monkeypatch.setattr("firmlib.datasets.DATA", tmp_path)
+    for read in (splice, flights):
+        with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path))):
+            read()
 
 
-def test_the_datasheet_names_every_file_with_its_sum():
-    datasheet = (DATA / "README.md").read_text()
-    for file, sha256 in SHA256.items():
-        assert f"| `{file}` |" in datasheet
-        assert sha256 in datasheet
+def test_the_files_are_those_of_the_datasheet_and_of_the_scripts_that_make_them():
+    rows = re.findall(r"\| `(.*gz)` .* `([0-9a-f]{64})` \|", (DATA / "README.md").read_text())
+    assert {file for file, _ in rows} == {path.name for path in DATA.glob("*.gz")}
+    scripts = "".join(path.read_text() for path in DATA.glob("fetch_*.py"))
+    for file, sha256 in rows:
+        text = gzip.decompress((DATA / file).read_bytes())
+        assert hashlib.sha256(text).hexdigest() == sha256
+        assert sha256 in scripts
 
 
 # Flights

@@ -125,6 +125,14 @@ def test_categories_and_dates():
     np.testing.assert_array_equal(features.literal("species", "Adelie")(missing), [0])
 
 
+def test_xor_compares_levels_not_their_places():
+    words, late = list("abcc"), pd.CategoricalDtype(list("bc"), ordered=True)
+    one = pd.Series(words, dtype=pd.CategoricalDtype(list("abc"), ordered=True))
+    frame = pd.DataFrame({"one": one, "other": pd.Series(list("bbbc"), dtype=late)})
+    for places in (("one", "other"), ("other", "one")):
+        np.testing.assert_array_equal(features.xor(*places)(frame), [1, 0, 1, 0])
+
+
 def test_pairs_of_two_valued_columns():
     frame = pd.DataFrame({"flag": [True, False, True], "city": list("abb"), "k": [2, 5, 5]})
 

@@ -177,8 +177,17 @@ def test_binary_pairs_are_features_one_by_one(kind, known):
     ]  # fmt: skip
     all_at_once, single = firm(s, X, Pairs(kind), **known), firm(s, X, one_by_one, **known)
     assert all_at_once.feature_names == single.feature_names
-    for number in ("variance", "standard_error", "pvalues"):
+    for number in ("variance", "standard_error", "pvalues", "signed"):
         assert_allclose(getattr(all_at_once, number), getattr(single, number))
+    assert list(all_at_once.curves) == list(single.curves)
+
+
+def test_interactions_of_two_samples_are_not_paired():
+    X, Z, model = normal(500, 3), -normal(500, 3)[::-1], lambda X: X[:, 0] * X[:, 1] + X[:, 2]
+    one, other = (firm(model, table, INTERACTION) for table in (X, Z))
+    for a, b, paired in ((one, other, False), (one, firm(model(X) + 1, X, INTERACTION), True)):
+        asked, found = (firmlib.compare(a, b, paired=p).to_numpy() for p in (paired, "auto"))
+        assert_allclose(asked, found)
 
 
 def test_unexplained_ignores_the_scale_of_weights_and_rows_without_weight():

@@ -116,6 +116,12 @@ def test_repeated_column_names_can_be_overridden():
     np.testing.assert_array_equal(result.importances, firm(S, X).importances)
 
 
+def test_given_columns_that_share_a_name_are_refused():
+    table = pd.DataFrame(X, columns=["a", "a", "b"])
+    with pytest.raises(ValueError, match=r"^given=1 must be columns of X, each only once"):
+        firm(S, table, ["b"], given=1)
+
+
 def test_weights_and_groups_may_be_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
         w=np.arange(N) % 3, unit=np.arange(N) // 2

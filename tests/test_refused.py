@@ -75,10 +75,6 @@ CASES = [
     ),
     (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"broadcast .*\(3,\).*\(2,\)"),
     (
-        lambda: binary.firm_uniform_conjunction([1, 2], [[1, 2]]),
-        "^values must hold only -1 and 0 and 1, got 1 that differ",
-    ),
-    (
         lambda: binary.firm_empirical([1, 2], (B + 1) / 2),
         "^X must hold only -1 and 1, got .* that differ, the first 0",
     ),

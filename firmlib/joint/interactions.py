@@ -24,7 +24,7 @@ from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows, rows_of
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Bins
+from firmlib.estimation.variance import Bins, Source
 from firmlib.features import Feature, Pairs, two_values
 from firmlib.scores import Score, respond
 from firmlib.tables.checks import check_memory
@@ -146,14 +146,14 @@ def unexplained(
 
 def pairs(
     pairs: Pairs, table: Table, rows: Rows, how: How
-) -> tuple[Estimate, list[str], Unexplained | None]:
-    """Return the estimate of all pairs, their names and, of interactions, what is unexplained."""
+) -> tuple[Estimate, list[Source], list[str], Unexplained | None]:
+    """Return V and sources of all pairs, names and, of interactions, what is unexplained."""
     some = pairs.parts(table)
     count = len(some) * (len(some) - 1) // 2
     if pairs.kind != "interaction":
         check_memory(f"{count} pairs of {len(some)} columns", (4, FOLDS, count))
         both = list(_binary(some, table, pairs.kind))
-        return scan(both, table, rows, how)[0], [f.name for f in both], None
+        return *scan(both, table, rows, how), [f.name for f in both], None
     if count > MOST_PAIRS:
         raise ValueError(
             f"interactions of {len(some)} columns are {count} pairs; expected at most "
@@ -170,7 +170,9 @@ def pairs(
     each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
     found = [contrast(rows, e, a, b, BEYOND_BOTH) for a, b in progress(each, "interactions")]
     names = [f"{a.name} × {b.name}" for a, b in combinations(some, 2)]
-    return Estimate.concatenate(found), names, unexplained
+    place = np.sin(1.0 + np.arange(rows.n))  # the same cells have the same mark
+    sources = [Source("pair", mark=float((a + b) @ place)) for a, b in each]
+    return Estimate.concatenate(found), sources, names, unexplained
 
 
 def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Feature]:
