@@ -11,7 +11,7 @@ It is 0 for every pair if the score is additive, whatever the correlations of th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -24,7 +24,7 @@ from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows, rows_of
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Bins
+from firmlib.estimation.variance import Bins, left_out, pooled
 from firmlib.features import Feature, Pairs, two_values
 from firmlib.scores import Score, respond
 from firmlib.tables.checks import check_memory
@@ -182,17 +182,14 @@ def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Featur
             continue
         for i, j in np.ndindex(2, 2):
             name = f"{f}={u[i]} ∧ {g}={v[j]}"
-            yield Feature(name, _both, x, y, i, j, ready=True)
+            both = x == i, y == j
+            yield Feature(name, lambda a, b: 1.0 * (a & b), *both, ready=True)
 
 
-def _both(x: np.ndarray, y: np.ndarray, i: int, j: int) -> np.ndarray:
-    return 1.0 * ((x == i) & (y == j))
-
-
-def nothing(rows: Rows, V: float = 0.0) -> Estimate:
-    """Return the estimate of a feature that explains nothing or, in a population, V."""
-    pvalue = np.full(1, np.nan if rows.population else 1.0)
-    return Estimate(np.full(1, V), np.zeros((3, 1)), pvalue, np.zeros((FOLDS, 1)))
+def nothing(rows: Rows) -> Estimate:
+    """Return the estimate of a feature that explains nothing."""
+    none = Estimate.untested(np.zeros(1))
+    return none if rows.population else replace(none, pvalue=np.ones(1))
 
 
 def contrast(
@@ -209,40 +206,29 @@ def contrast(
     check_memory("the cells of two columns", (4, G, *shape))
     at, wr = np.ravel_multi_index((rows.fold % G, a, b), (G, *shape)), rows.w * r
     each = (np.bincount(at, x, G * np.prod(shape)) for x in (rows.w, wr, wr**2, rows.w**2))
-    sums = np.reshape([*each], (4, G, *shape))
-    parts = {axis: _left_out(sums.sum(axis=axis), rows) for axis in ways}
-    cells = Bins(*(x[0] for x in parts[()]))
+    sums, units = np.reshape([*each], (4, G, *shape)), rows.unit is not None
+    cells = Bins.of(pooled(sums.reshape(4, G, -1), units))
     u = cells.p * np.maximum(cells.e, 0)
-    T, signal, noise, between = np.zeros(G + 1), 0.0, 0.0, 0.0
+    V, without, signal, noise, between = np.zeros(1), np.zeros((G, 1)), 0.0, 0.0, 0.0
     for axis, c in ways.items():  # a bin of a coarser partition has the noise of its cells
-        P, m = parts[axis].p[0], parts[axis].m[0]
-        own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(P, TINY)
-        T += c * parts[axis].T.sum(axis=-1)
-        signal += c * (P * m**2).sum()
+        part = sums.sum(axis=axis).reshape(4, G, 1, -1)
+        some = Bins.of(pooled(part, units))
+        own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(some.p, TINY)
+        V += c * some.T.sum(axis=-1)
+        without += c * left_out(part, some, units)
+        signal += c * (some.p * some.m**2).sum()
         noise += c * own.sum()
         between += c * (own**2).sum()
     if rows.population:
-        return nothing(rows, signal)
+        return Estimate.untested(np.array([signal]))
     within = (u**2 / np.maximum(cells.n - 1, 1)).sum()
-    pvalue = float(signal <= TINY or T[0] <= 0)
+    pvalue = float(signal <= TINY or V[0] <= 0)
     if not pvalue and abs(noise) > 1e-15 * signal:
         with np.errstate(all="ignore"):
             found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
         pvalue = np.nan_to_num(found, nan=1.0)
 
     rest = cells.rest.sum()
-    least = 4 * (cells.p * u).sum() * (rows.unit is None)  # units move all means alike
-    errors = np.array([[rest], [rest], [least]])
-    weight = np.bincount(rows.fold, rows.w, G)
-    psi = influence(T[:1], T[1:, None], weight)
-    return Estimate(T[:1], errors, np.full(1, pvalue), psi)
-
-
-def _left_out(sums: np.ndarray, rows: Rows) -> Bins:
-    """Return the bins of all rows and, after them, of all but each fold, from sums (4, G, ...)."""
-    sums = sums.reshape(*sums.shape[:2], -1)
-    if rows.unit is not None:  # pairs of rows in one fold are not used
-        sums[2:] = sums[1] ** 2, sums[0] ** 2
-    total = sums.sum(axis=1, keepdims=True)
-    some = np.append(total, total - sums, axis=1)
-    return Bins.of(tuple(some * (some[0] > 1e-9 * total[0])))  # not what rounding leaves
+    least = 4 * (cells.p * u).sum() * (not units)  # effects within units shift all means alike
+    psi = influence(V, without, np.bincount(rows.fold, rows.w, G))
+    return Estimate(V, np.array([[rest], [rest], [least]]), np.full(1, pvalue), psi)
