@@ -1,6 +1,7 @@
 """Several columns: against closed forms for normal inputs, enumeration and groupby."""
 
 import pickle
+import re
 import warnings
 from itertools import combinations
 
@@ -223,6 +224,27 @@ def test_search_is_exact():
                     p = A.mean()
                     best = max(best, abs(r[A].sum()) / 200 / np.sqrt(p * (1 - p)))
     assert_allclose(result.searched[0], best)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_search_tells_the_largest_level_from_the_rest(sign):
+    x = np.minimum(normal(2000, 1)[:, 0] + 1.7, 0)  # 0 in 96 % of the rows
+    result = firmlib.search(1.0 * (x == 0), sign * x[:, None], n=1)
+    assert_allclose(result.searched, np.std(x == 0), rtol=0.1)
+    assert_allclose(result.covered * (1 - result.covered), np.var(x == 0))
+
+
+def test_rules_are_written_without_zeros_that_say_nothing():
+    rng = np.random.default_rng(2)
+    days = pd.to_timedelta(rng.integers(0, 90, 900), unit="D")
+    X = pd.DataFrame({"day": pd.Timestamp("2024-01-01") + days, "wait": days[::-1]})
+    X = X.assign(count=rng.integers(0, 9, 900), version=rng.choice(["1.0", "2.0", "3.0"], 900))
+    s = 1.0 * (X["day"] > "2024-02-01") + (X["count"] > 4) + (X["version"] == "2.0")
+    found = firmlib.search(s + (X["wait"] > "40 D"), X, n=20, order=1).feature_names
+    assert {"count > 4", "version = 2.0"} <= set(found)
+    for start, kind in (("day > ", r"2024-0\d-\d\d"), ("wait > ", r"\d+ days")):
+        [rule] = [name for name in found if name.startswith(start)]
+        assert re.fullmatch(start + kind, rule)
 
 
 def test_stability_matches_rows_and_is_never_negative():
