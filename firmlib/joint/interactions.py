@@ -11,9 +11,8 @@ It is 0 for every pair if the score is additive, whatever the correlations of th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,8 +43,7 @@ BEYOND_BOTH = {(): 1, (-1,): -1, (-2,): -1, (-2, -1): 1}
 """Ways to merge cells of two factors: the axes to merge along, and the c of the bins."""
 
 
-@dataclass(frozen=True, repr=False)
-class Unexplained:
+class Unexplained(NamedTuple):
     """The share of Var(s) that is in no sum of single columns, and its standard error."""
 
     share: float
@@ -160,11 +158,10 @@ def pairs(
             f"{MOST_PAIRS}: name fewer columns, such as the most important ones"
         )
     columns = [read(f, table, rows, how) for f in some]
-    if how.missing == "drop":
-        there = np.all([~np.isnan(c.values) for c in columns], axis=0)
-        if not there.any():
-            raise ValueError("missing='drop' leaves no row in which all columns are known")
-        columns, rows = [c.take(there) for c in columns], rows.taken(there)
+    there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in columns], axis=0)
+    if not there.any():
+        raise ValueError("missing='drop' leaves no row in which all columns are known")
+    columns, rows = [c.take(there) for c in columns], rows.taken(there)
     e, unexplained = additive(rows, columns)
     most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
     each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
@@ -182,14 +179,17 @@ def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Featur
             continue
         for i, j in np.ndindex(2, 2):
             name = f"{f}={u[i]} ∧ {g}={v[j]}"
-            both = x == i, y == j
-            yield Feature(name, lambda a, b: 1.0 * (a & b), *both, ready=True)
+            yield Feature(name, _both, x, y, i, j, ready=True)
+
+
+def _both(x: np.ndarray, y: np.ndarray, i: int, j: int) -> np.ndarray:
+    return 1.0 * ((x == i) & (y == j))
 
 
 def nothing(rows: Rows) -> Estimate:
     """Return the estimate of a feature that explains nothing."""
-    none = Estimate.untested(np.zeros(1))
-    return none if rows.population else replace(none, pvalue=np.ones(1))
+    pvalue = np.full(1, np.nan if rows.population else 1.0)
+    return Estimate(np.zeros(1), np.zeros((3, 1)), pvalue, np.zeros((FOLDS, 1)))
 
 
 def contrast(
