@@ -129,6 +129,17 @@ def test_interaction_of_a_product():
     assert repr(firmlib.Unexplained(0.431, 0.012)).startswith("43 % ± 1 of the score's variance")
 
 
+def test_error_of_an_interaction_is_its_spread_over_samples_of_units():
+    Q, error = [], []
+    for seed in range(30):
+        a, b, noise = normal(400, 3, seed).T
+        twice = np.repeat(np.arange(400), 2)  # each row is in the table two times
+        result = firm((a * b + noise)[twice], np.c_[a, b][twice], INTERACTION, groups=twice)
+        Q.append(result.importances[0])
+        error.append(result.standard_error[0])
+    assert_allclose(np.mean(error), np.std(Q), rtol=0.2)
+
+
 def test_interaction_without_noise_is_certain():
     X = np.random.default_rng(0).integers(0, 2, size=(200, 2))
     assert firm(X[:, 0] ^ X[:, 1], X, INTERACTION).pvalues == [0]

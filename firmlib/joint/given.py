@@ -39,7 +39,6 @@ PARTS = 5  # of the rows, each predicted from the others
 LEVELS = 30  # of a nominal column, the most frequent ones
 KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
 TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "random_state": 0}
-TREES |= {"early_stopping": False}
 RIDGES = np.logspace(-3, 3, 7)  # of which one is chosen by leaving out each row
 MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
@@ -76,15 +75,11 @@ def adds_to(
             one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
         each[name] = one, Source("group" if group else F[0].kind, mark)
     if silent:
-        warn(
-            f"importance 0 for {short(silent)}: constant, missing, another level in nearly every "
-            "row, or linear in the given columns"
-        )
+        why = "constant, missing, a new level in nearly every row, or linear in the given columns"
+        warn(f"importance 0 for {short(silent)}: {why}")
     if gains and sample.n < FEW_ROWS:
-        warn(
-            f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
-            f"too small; expected at least {FEW_ROWS} rows"
-        )
+        small = f"importances may be too small; expected at least {FEW_ROWS}"
+        warn(f"{sample.n} rows are few to learn several columns from, so {small}")
     grow = [f"{name} (by {100 * g:.0f} %)" for name, g in gains.items() if g > STILL_LEARNING]
     notes = (f"with twice the rows, V would still grow for {', '.join(grow)}",) if grow else ()
     estimates, sources = zip(*(each[name] for name in found), strict=True)
@@ -196,7 +191,7 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
             ridge, Z = max(tried, key=lambda one: one[0].best_score_)
             room = 0.25 * np.ptp(target)  # rare values may lie far out
             trend = np.clip(ridge.predict(Z), target.min() - room, target.max() + room)
-            trees: Any = HistGradientBoostingRegressor(**TREES)
+            trees: Any = HistGradientBoostingRegressor(early_stopping=False, **TREES)
             trees.fit(ranks[seen], target - trend[seen], w)
             m[:, k] = sd * trend, sd * trees.predict(ranks)
     trend, trees = m[:, part, at]

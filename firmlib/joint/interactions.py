@@ -153,10 +153,8 @@ def pairs(
         both = list(_binary(some, table, pairs.kind))
         return scan(both, table, rows, how)[0], [f.name for f in both], None
     if count > MOST_PAIRS:
-        raise ValueError(
-            f"interactions of {len(some)} columns are {count} pairs; expected at most "
-            f"{MOST_PAIRS}: name fewer columns, such as the most important ones"
-        )
+        fewer = f"expected at most {MOST_PAIRS}: name fewer columns, such as the most important"
+        raise ValueError(f"interactions of {len(some)} columns are {count} pairs; {fewer}")
     columns = [read(f, table, rows, how) for f in some]
     there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in columns], axis=0)
     if not there.any():

@@ -87,10 +87,8 @@ def search(
     some = best([some[:, seen] for _, some in families], r / sd, p, order)
     rules = [*islice(different(some, holds[:, seen], r / sd, p, distinct), n)]
     if not rules:
-        raise ValueError(
-            f"no rule of up to {order} conditions that matters holds, and fails, in {_LEAST} "
-            "searched rows; expected a score and columns that vary, or more rows"
-        )
+        none = f"no rule of up to {order} conditions that matters holds in {_LEAST} searched rows"
+        raise ValueError(f"{none}; expected a score and columns that vary, or more rows")
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
         response._replace(values=rows.s),
