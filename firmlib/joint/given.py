@@ -59,8 +59,7 @@ def adds_to(
         group = isinstance(feature, Group)
         parts = [Feature(name, Table.column, j) for j in feature.places] if group else [feature]
         F = [read(part, table, sample, how) for part in parts]
-        place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
-        mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
+        mark = np.sin(1.0 + np.arange(sample.n)) @ np.nansum([c.values for c in F], axis=0)
         there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in F + given], axis=0)
         f, g = ([c.take(there) for c in some] for some in (F, given))
         rows, one = sample.taken(there), nothing(sample)
@@ -73,7 +72,7 @@ def adds_to(
             one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
         else:
             one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        each[name] = one, Source("group" if group else F[0].kind, mark)
+        each[name] = one, Source("group" if group else F[0].kind, float(mark))
     if silent:
         why = "constant, missing, a new level in nearly every row, or linear in the given columns"
         warn(f"importance 0 for {short(silent)}: {why}")
