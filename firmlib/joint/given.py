@@ -38,8 +38,7 @@ STILL_LEARNING = 0.05  # a gain to mention
 PARTS = 5  # of the rows, each predicted from the others
 LEVELS = 30  # of a nominal column, the most frequent ones
 KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
-TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "random_state": 0}
-TREES |= {"early_stopping": False}
+TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "early_stopping": False}
 RIDGES = np.logspace(-3, 3, 7)  # of which one is chosen by leaving out each row
 MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
@@ -191,7 +190,7 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
             ridge, Z = max(tried, key=lambda one: one[0].best_score_)
             room = 0.25 * np.ptp(target)  # rare values may lie far out
             trend = np.clip(ridge.predict(Z), target.min() - room, target.max() + room)
-            trees: Any = HistGradientBoostingRegressor(**TREES)
+            trees: Any = HistGradientBoostingRegressor(random_state=0, **TREES)
             trees.fit(ranks[seen], target - trend[seen], w)
             m[:, k] = sd * trend, sd * trees.predict(ranks)
     trend, trees = m[:, part, at]
