@@ -132,11 +132,8 @@ def _by_target(score: Score, method: str, answer: Any, own: Any = None) -> dict[
     classes = getattr(score, "classes_", []) if own is None else own
     if isinstance(classes, list) and classes and np.ndim(classes[0]) == 1:
         columns = answer if isinstance(answer, list) else np.asarray(answer).T
-        return {
-            (j, target): s
-            for j, (values, own) in enumerate(zip(columns, classes, strict=True))
-            for target, s in _by_target(score, method, values, own).items()
-        }
+        each = [_by_target(score, method, *one) for one in zip(columns, classes, strict=True)]
+        return {(j, target): s for j, found in enumerate(each) for target, s in found.items()}
     values, targets = np.asanyarray(answer), np.asarray(classes).tolist()  # which keeps a mask
     if values.ndim == 2 and (targets or values.shape[1] > 1 or method not in RESPONSE_METHODS):
         named = Table(answer).names if hasattr(answer, "columns") else range(values.shape[1])

@@ -214,7 +214,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "joint": [
         ("joint/interactions.py", "{(): 1, (-1,): -1}", "{(): 1, (-1,): -0.9}"),
-        ("joint/interactions.py", "parts[axis].T.sum(", "parts[axis].p.sum("),
+        ("joint/interactions.py", "c * some.T.sum(", "c * some.p.sum("),
         ("joint/interactions.py", "and abs(noise) > 1e-15 * signal", ""),
         ("joint/interactions.py", "np.abs(x - y)", "x * y"),
         ("joint/interactions.py", "float((a + b) @ place)", "float(len(a))"),
@@ -224,11 +224,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "e /= np.sqrt(np.clip(1 - w / w.sum() - w * h, 0.1, 1))",
             "e /= 2",
         ),
+        ("joint/interactions.py", "without += c * left_out", "without = c * left_out"),
         ("joint/given.py", "_cells(rows, f), BEYOND_FIRST", "_cells(rows, g), BEYOND_FIRST"),
         ("joint/given.py", "max(initial=0) < 1e-9", "max(initial=0) < 0"),
         ("joint/search.py", "np.abs(S) / np.sqrt(", "np.abs(S) / np.square("),
         ("joint/search.py", "rows.w * ~seen", "rows.w * seen"),
         ("joint/search.py", "Q.argmax()", "Q.argmin()"),
+        ("joint/search.py", "np.unique(np.minimum(at, levels[-2]))", "np.unique(at)"),
     ],
     "scores": [
         ("scores.py", "(first, values), strict", "(values, first), strict"),

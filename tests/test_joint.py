@@ -1,6 +1,7 @@
 """Several columns: against closed forms for normal inputs, enumeration and groupby."""
 
 import pickle
+import re
 import warnings
 from itertools import combinations
 
@@ -128,6 +129,17 @@ def test_interaction_of_a_product():
     assert repr(firmlib.Unexplained(0.431, 0.012)).startswith("43 % ± 1 of the score's variance")
 
 
+def test_error_of_an_interaction_is_its_spread_over_samples_of_units():
+    Q, error = [], []
+    for seed in range(30):
+        a, b, noise = normal(400, 3, seed).T
+        twice = np.repeat(np.arange(400), 2)  # each row is in the table two times
+        result = firm((a * b + noise)[twice], np.c_[a, b][twice], INTERACTION, groups=twice)
+        Q.append(result.importances[0])
+        error.append(result.standard_error[0])
+    assert_allclose(np.mean(error), np.std(Q), rtol=0.2)
+
+
 def test_interaction_without_noise_is_certain():
     X = np.random.default_rng(0).integers(0, 2, size=(200, 2))
     assert firm(X[:, 0] ^ X[:, 1], X, INTERACTION).pvalues == [0]
@@ -232,6 +244,27 @@ def test_search_is_exact():
                     p = A.mean()
                     best = max(best, abs(r[A].sum()) / 200 / np.sqrt(p * (1 - p)))
     assert_allclose(result.searched[0], best)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_search_tells_the_largest_level_from_the_rest(sign):
+    x = np.minimum(normal(2000, 1)[:, 0] + 1.7, 0)  # 0 in 96 % of the rows
+    result = firmlib.search(1.0 * (x == 0), sign * x[:, None], n=1)
+    assert_allclose(result.searched, np.std(x == 0), rtol=0.1)
+    assert_allclose(result.covered * (1 - result.covered), np.var(x == 0))
+
+
+def test_rules_are_written_without_zeros_that_say_nothing():
+    rng = np.random.default_rng(2)
+    days = pd.to_timedelta(rng.integers(0, 90, 900), unit="D")
+    X = pd.DataFrame({"day": pd.Timestamp("2024-01-01") + days, "wait": days[::-1]})
+    X = X.assign(count=rng.integers(0, 9, 900), version=rng.choice(["1.0", "2.0", "3.0"], 900))
+    s = 1.0 * (X["day"] > "2024-02-01") + (X["count"] > 4) + (X["version"] == "2.0")
+    found = firmlib.search(s + (X["wait"] > "40 D"), X, n=20, order=1).feature_names
+    assert {"count > 4", "version = 2.0"} <= set(found)
+    for start, kind in (("day > ", r"2024-0\d-\d\d"), ("wait > ", r"\d+ days")):
+        [rule] = [name for name in found if name.startswith(start)]
+        assert re.fullmatch(start + kind, rule)
 
 
 def test_stability_matches_rows_and_is_never_negative():

@@ -24,7 +24,7 @@ from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
 from firmlib.estimation.variance import Source
-from firmlib.features import Feature, Group
+from firmlib.features import Feature, Group, coordinate
 from firmlib.joint.interactions import BEYOND_FIRST, contrast, nothing
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
@@ -38,8 +38,7 @@ STILL_LEARNING = 0.05  # a gain to mention
 PARTS = 5  # of the rows, each predicted from the others
 LEVELS = 30  # of a nominal column, the most frequent ones
 KNOTS = 6, 14, 40  # of a column's spline; what predicts best is used
-TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "random_state": 0}
-TREES |= {"early_stopping": False}
+TREES: Any = {"max_iter": 50, "learning_rate": 0.15, "max_leaf_nodes": 15, "early_stopping": False}
 RIDGES = np.logspace(-3, 3, 7)  # of which one is chosen by leaving out each row
 MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
@@ -50,15 +49,17 @@ def adds_to(
     """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F, and notes."""
     if both := [f.name for f in found.values() if f.name in known]:
         raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
-    alone = [name for name, f in found.items() if isinstance(f, Feature) and not known]
-    single, sources = scan([found[name] for name in alone], table, sample, how)
+    alone = {name: f for name, f in found.items() if isinstance(f, Feature) and not known}
+    single, sources = scan([*alone.values()], table, sample, how)
     each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
-    given, gains, silent = _columns(Group([*map(table.place, known)]), table, sample, how), {}, []
-    memory = {}  # what given columns predict, by rows
-    for name in progress([name for name in found if name not in each], "features"):
-        F = _columns(found[name], table, sample, how)
-        place = np.sin(1.0 + np.arange(sample.n))  # the same columns have the same mark
-        mark = float(sum(np.nan_to_num(c.values) @ place for c in F))
+    given = [read(coordinate(name), table, sample, how) for name in known]
+    gains, silent, memory = {}, [], {}
+    others = [(name, f) for name, f in found.items() if name not in each]
+    for name, feature in progress(others, "features"):
+        group = isinstance(feature, Group)
+        parts = [Feature(name, Table.column, j) for j in feature.places] if group else [feature]
+        F = [read(part, table, sample, how) for part in parts]
+        mark = np.sin(1.0 + np.arange(sample.n)) @ np.nansum([c.values for c in F], axis=0)
         there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in F + given], axis=0)
         f, g = ([c.take(there) for c in some] for some in (F, given))
         rows, one = sample.taken(there), nothing(sample)
@@ -71,28 +72,17 @@ def adds_to(
             one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
         else:
             one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        kind = "group" if isinstance(found[name], Group) else F[0].kind
-        each[name] = one, Source(kind, mark)
+        each[name] = one, Source("group" if group else F[0].kind, float(mark))
     if silent:
-        warn(
-            f"importance 0 for {short(silent)}: constant, missing, another level in nearly every "
-            "row, or linear in the given columns"
-        )
+        why = "constant, missing, a new level in nearly every row, or linear in the given columns"
+        warn(f"importance 0 for {short(silent)}: {why}")
     if gains and sample.n < FEW_ROWS:
-        warn(
-            f"{sample.n} rows are few to learn E[s | several columns] from, so importances may be "
-            f"too small; expected at least {FEW_ROWS} rows"
-        )
+        small = f"importances may be too small; expected at least {FEW_ROWS}"
+        warn(f"{sample.n} rows are few to learn several columns from, so {small}")
     grow = [f"{name} (by {100 * g:.0f} %)" for name, g in gains.items() if g > STILL_LEARNING]
     notes = (f"with twice the rows, V would still grow for {', '.join(grow)}",) if grow else ()
     estimates, sources = zip(*(each[name] for name in found), strict=True)
     return Estimate.concatenate(estimates), [*sources], notes
-
-
-def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
-    """Return the columns of a feature in the rows that count."""
-    parts = [Feature(f.name, Table.column, j) for j in f.places] if isinstance(f, Group) else [f]
-    return [read(part, table, sample, how) for part in parts]
 
 
 def _follows(X: np.ndarray, G: np.ndarray) -> bool:
@@ -128,7 +118,7 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
         raise ValueError(f"{rows.n} rows; expected at least {MIN_ROWS} to learn several columns")
     width = X.shape[1] + G.shape[1]
     own = rows.fold % PARTS, np.arange(rows.n)  # the model that did not see a row
-    if G.shape[1] and X.shape[1] <= FEW_LEVELS:
+    if X.shape[1] <= FEW_LEVELS:
         X = np.column_stack([f - fitted(rows, G, f, width)[own] for f in X.T])
     m_g = memory.get(width) or [fitted(rows, G, rows.r, width, every) for every in (1, 2)]
     m = [fitted(rows, np.column_stack([X, G]), rows.r, width, every) for every in (1, 2)]
@@ -142,14 +132,13 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
     (effect, falls, V, growth), errors = means.V, np.sqrt(means.J)
     learning = max(falls - errors[1], 0)
     pvalue = special.ndtr(-effect / (np.sqrt(2 * (errors[0] ** 2 + learning**2)) + TINY))
-    grows = (2 * errors[2:] < means.V[2:]).all()
-    total = np.array([[0.0], [0.0], [1.0], [grows]])  # V + growth
-    psi = means.psi @ total
-    J = (psi**2).sum() + grows * growth**2
+    grows = float((2 * errors[2:] < means.V[2:]).all())
+    growth, psi = grows * growth, means.psi @ np.array([[0], [0], [1], [grows]])
+    J = (psi**2).sum() + growth**2
     psi *= np.sqrt(J / max((psi**2).sum(), TINY))
-    noise = J * np.array([[1], [0], [0]])
-    one = Estimate(means.V @ total, noise, np.array([pvalue]), psi)
-    return one, float(np.clip(growth / V, 0, 1)) if grows else 0.0
+    noise = np.array([[J], [0], [0]])
+    one = Estimate(np.array([V + growth]), noise, np.array([pvalue]), psi)
+    return one, min(growth / max(V, TINY), 1.0)
 
 
 def design(columns: Sequence[Column], n: int) -> np.ndarray:
@@ -201,7 +190,7 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
             ridge, Z = max(tried, key=lambda one: one[0].best_score_)
             room = 0.25 * np.ptp(target)  # rare values may lie far out
             trend = np.clip(ridge.predict(Z), target.min() - room, target.max() + room)
-            trees: Any = HistGradientBoostingRegressor(**TREES)
+            trees: Any = HistGradientBoostingRegressor(random_state=0, **TREES)
             trees.fit(ranks[seen], target - trend[seen], w)
             m[:, k] = sd * trend, sd * trees.predict(ranks)
     trend, trees = m[:, part, at]
@@ -211,16 +200,14 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
 
 def _basis(F: np.ndarray, knots: int, products: bool) -> np.ndarray:
     """Return columns, cubic splines of them, and products of two columns."""
-    from sklearn.preprocessing import SplineTransformer
+    from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
     Z = np.clip((F - F.mean(axis=0)) / np.maximum(F.std(axis=0), 1e-300), -8, 8)
     ranks = np.quantile(F, np.linspace(0.005, 0.995, knots), axis=0)
     at = (ranks + np.linspace(ranks[0], ranks[-1], knots)) / 2  # between ranks and equal steps
     wavy = np.array([len(np.unique(x)) > 2 for x in F.T]) & (at[0] < at[-1])
-    parts = [Z]
+    parts = [PolynomialFeatures(1 + products, include_bias=False).fit_transform(Z)]
     if wavy.any():
         splines: Any = SplineTransformer(knots=at[:, wavy], extrapolation="constant")
         parts.append(splines.fit_transform(F[:, wavy]))
-    if products:
-        parts += [Z[:, [j]] * Z[:, j:] for j in range(Z.shape[1])]
     return np.column_stack(parts)

@@ -11,9 +11,8 @@ It is 0 for every pair if the score is additive, whatever the correlations of th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +23,7 @@ from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows, rows_of
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Bins, Source
+from firmlib.estimation.variance import Bins, Source, left_out, pooled
 from firmlib.features import Feature, Pairs, two_values
 from firmlib.scores import Score, respond
 from firmlib.tables.checks import check_memory
@@ -44,8 +43,7 @@ BEYOND_BOTH = {(): 1, (-1,): -1, (-2,): -1, (-2, -1): 1}
 """Ways to merge cells of two factors: the axes to merge along, and the c of the bins."""
 
 
-@dataclass(frozen=True, repr=False)
-class Unexplained:
+class Unexplained(NamedTuple):
     """The share of Var(s) that is in no sum of single columns, and its standard error."""
 
     share: float
@@ -155,16 +153,13 @@ def pairs(
         both = list(_binary(some, table, pairs.kind))
         return *scan(both, table, rows, how), [f.name for f in both], None
     if count > MOST_PAIRS:
-        raise ValueError(
-            f"interactions of {len(some)} columns are {count} pairs; expected at most "
-            f"{MOST_PAIRS}: name fewer columns, such as the most important ones"
-        )
+        fewer = f"expected at most {MOST_PAIRS}: name fewer columns, such as the most important"
+        raise ValueError(f"interactions of {len(some)} columns are {count} pairs; {fewer}")
     columns = [read(f, table, rows, how) for f in some]
-    if how.missing == "drop":
-        there = np.all([~np.isnan(c.values) for c in columns], axis=0)
-        if not there.any():
-            raise ValueError("missing='drop' leaves no row in which all columns are known")
-        columns, rows = [c.take(there) for c in columns], rows.taken(there)
+    there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in columns], axis=0)
+    if not there.any():
+        raise ValueError("missing='drop' leaves no row in which all columns are known")
+    columns, rows = [c.take(there) for c in columns], rows.taken(there)
     e, unexplained = additive(rows, columns)
     most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
     each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
@@ -191,10 +186,10 @@ def _both(x: np.ndarray, y: np.ndarray, i: int, j: int) -> np.ndarray:
     return 1.0 * ((x == i) & (y == j))
 
 
-def nothing(rows: Rows, V: float = 0.0) -> Estimate:
-    """Return the estimate of a feature that explains nothing or, in a population, V."""
+def nothing(rows: Rows) -> Estimate:
+    """Return the estimate of a feature that explains nothing."""
     pvalue = np.full(1, np.nan if rows.population else 1.0)
-    return Estimate(np.full(1, V), np.zeros((3, 1)), pvalue, np.zeros((FOLDS, 1)))
+    return Estimate(np.zeros(1), np.zeros((3, 1)), pvalue, np.zeros((FOLDS, 1)))
 
 
 def contrast(
@@ -211,40 +206,29 @@ def contrast(
     check_memory("the cells of two columns", (4, G, *shape))
     at, wr = np.ravel_multi_index((rows.fold % G, a, b), (G, *shape)), rows.w * r
     each = (np.bincount(at, x, G * np.prod(shape)) for x in (rows.w, wr, wr**2, rows.w**2))
-    sums = np.reshape([*each], (4, G, *shape))
-    parts = {axis: _left_out(sums.sum(axis=axis), rows) for axis in ways}
-    cells = Bins(*(x[0] for x in parts[()]))
+    sums, units = np.reshape([*each], (4, G, *shape)), rows.unit is not None
+    cells = Bins.of(pooled(sums.reshape(4, G, -1), units))
     u = cells.p * np.maximum(cells.e, 0)
-    T, signal, noise, between = np.zeros(G + 1), 0.0, 0.0, 0.0
+    V, without, signal, noise, between = np.zeros(1), np.zeros((G, 1)), 0.0, 0.0, 0.0
     for axis, c in ways.items():  # a bin of a coarser partition has the noise of its cells
-        P, m = parts[axis].p[0], parts[axis].m[0]
-        own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(P, TINY)
-        T += c * parts[axis].T.sum(axis=-1)
-        signal += c * (P * m**2).sum()
+        part = sums.sum(axis=axis).reshape(4, G, 1, -1)
+        some = Bins.of(pooled(part, units))
+        own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(some.p, TINY)
+        V += c * some.T.sum(axis=-1)
+        without += c * left_out(part, some, units)
+        signal += c * (some.p * some.m**2).sum()
         noise += c * own.sum()
         between += c * (own**2).sum()
     if rows.population:
-        return nothing(rows, signal)
+        return Estimate.untested(np.array([signal]))
     within = (u**2 / np.maximum(cells.n - 1, 1)).sum()
-    pvalue = float(signal <= TINY or T[0] <= 0)
+    pvalue = float(signal <= TINY or V[0] <= 0)
     if not pvalue and abs(noise) > 1e-15 * signal:
         with np.errstate(all="ignore"):
             found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
         pvalue = np.nan_to_num(found, nan=1.0)
 
     rest = cells.rest.sum()
-    least = 4 * (cells.p * u).sum() * (rows.unit is None)  # units move all means alike
-    errors = np.array([[rest], [rest], [least]])
-    weight = np.bincount(rows.fold, rows.w, G)
-    psi = influence(T[:1], T[1:, None], weight)
-    return Estimate(T[:1], errors, np.full(1, pvalue), psi)
-
-
-def _left_out(sums: np.ndarray, rows: Rows) -> Bins:
-    """Return the bins of all rows and, after them, of all but each fold, from sums (4, G, ...)."""
-    sums = sums.reshape(*sums.shape[:2], -1)
-    if rows.unit is not None:  # pairs of rows in one fold are not used
-        sums[2:] = sums[1] ** 2, sums[0] ** 2
-    total = sums.sum(axis=1, keepdims=True)
-    some = np.append(total, total - sums, axis=1)
-    return Bins.of(tuple(some * (some[0] > 1e-9 * total[0])))  # not what rounding leaves
+    least = 4 * (cells.p * u).sum() * (not units)  # effects within units shift all means alike
+    psi = influence(V, without, np.bincount(rows.fold, rows.w, G))
+    return Estimate(V, np.array([[rest], [rest], [least]]), np.full(1, pvalue), psi)

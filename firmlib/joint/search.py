@@ -29,7 +29,6 @@ _LEVELS = 32  # of a category that are looked at, the most frequent ones
 _CUTS = 9  # thresholds of a column, at tenths of the rows
 _POOL = 2000  # rules from which different ones are chosen
 _SECONDS, _SPEED, _START = 60, 3e9, 1e-4  # at most; rules times rows in a second; to begin with
-_ZEROS = {"number": ".0", "date": " 00:00:00", "duration": " 00:00:00"}  # not written
 
 
 def search(
@@ -88,10 +87,8 @@ def search(
     some = best([some[:, seen] for _, some in families], r / sd, p, order)
     rules = [*islice(different(some, holds[:, seen], r / sd, p, distinct), n)]
     if not rules:
-        raise ValueError(
-            f"no rule of up to {order} conditions that matters holds, and fails, in {_LEAST} "
-            "searched rows; expected a score and columns that vary, or more rows"
-        )
+        none = f"no rule of up to {order} conditions that matters holds in {_LEAST} searched rows"
+        raise ValueError(f"{none}; expected a score and columns that vary, or more rows")
     met = np.array([holds[rule].all(axis=0) for rule in rules])
     result = firm(
         response._replace(values=rows.s),
@@ -120,7 +117,7 @@ class SearchResult(FirmResult):
 
 def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray]]:
     """Yield conditions on a column with the same relation: names, and who meets each (k, n)."""
-    f = column.values
+    f, number = column.values, column.kind == "number"
     missing = np.isnan(f)
     levels, count = np.unique(f[~missing], return_counts=True)
     if missing.any() and len(levels):
@@ -132,15 +129,14 @@ def _families(name: str, column: Column) -> Iterator[tuple[list[str], np.ndarray
         at = levels[np.argsort(-count, kind="stable")][:_LEVELS]
         relations = [("=", np.equal), ("≠", np.not_equal)][: len(levels) - 1]
     else:
-        shares = np.arange(1, _CUTS + 1) / (_CUTS + 1)
         of = f[~missing] if len(levels) > _CUTS + 1 else levels
-        at = np.unique(np.quantile(of, shares, method="inverted_cdf"))
-        at = at[at < levels[-1]]
+        at = np.quantile(of, np.arange(1, _CUTS + 1) / (_CUTS + 1), method="inverted_cdf")
+        at = np.unique(np.minimum(at, levels[-2]))  # some value must lie above
         short = np.array([float(f"{t:.3g}") for t in at])
-        at = short if column.kind == "number" and (np.diff(short) > 0).all() else at
+        at = short if number and (np.diff(short, append=levels[-1]) > 0).all() else at
         relations = [(">", np.greater), ("≤", np.less_equal)]
-    shown = pd.Series(column.shown(at))  # dates as pandas prints them
-    words = [str(t).removesuffix(_ZEROS.get(column.kind, "")) for t in shown]
+    words = pd.Series(column.shown(at)).astype(str)  # dates without hours, if none has any
+    words = words.str.removesuffix(".0") if number else words
     for sign, compare in relations:
         yield [f"{name} {sign} {word}" for word in words], compare(f, at[:, None])
 
@@ -166,8 +162,8 @@ def best(families: Sequence[np.ndarray], r: np.ndarray, p: np.ndarray, order: in
             f"{rules:.3g} rules of {order} conditions on {n} rows would take {seconds / 60:.0f} "
             f"minutes; expected at most one: search fewer columns, or up to order={order - 1}"
         )
-    depths = (combinations(range(len(families)), depth) for depth in range(1, order + 1))
     start, found = np.cumsum(sizes) - sizes, []
+    depths = (combinations(range(len(families)), depth) for depth in range(1, order + 1))
     for some in progress([*chain.from_iterable(depths)], "rules"):
         *before, B = (families[k] for k in some)
         A = reduce(lambda A, B: (A[:, None] & B).reshape(-1, n), before, np.ones((1, n), bool))
