@@ -265,10 +265,10 @@ REFUSED = [
     (lambda: StreamingFirm().result(), "^there are no rows yet; expected partial_"),
     (lambda: StreamingFirm(bins=BINS).result(), "^there are no rows yet"),
     (lambda: StreamingFirm().partial_fit(F[:0], S[:0]).result(), "^there are no rows yet"),
-    (fed(F[:, :3], S), r"^X has the features \['x0', 'x1', 'x2'\], expected"),
+    (fed(F[:, :3], S), r"^X has features=\['x0', 'x1', 'x2'\], expected"),
     (lambda: StreamingFirm(missing="raise").partial_fit(F, S), "^feature 'x4'.* must not be"),
     (fed(F, 1e78 * S), r"^score has values .*e\+7\d"),
-    (fed(F[:2], S[:2], groups=[1, 2]), "^groups must be given for all chunks or for none"),
+    (fed(F[:2], S[:2], groups=[1, 2]), "^X has groups='given', expected None"),
     (
         lambda: StreamingFirm({"g": ["x0", "x1"]}).partial_fit(F, S),
         r"^features=.'g'.* pairs, groups and ready values need",
@@ -280,7 +280,7 @@ REFUSED = [
     ),
     (
         lambda: started().merge(StreamingFirm().partial_fit(F[:, :2], S)),
-        r"^other has the features \['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
+        r"^other has features=\['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
     ),
     (lambda: started().merge(StreamingFirm().partial_fit(F[:60] + 1, S[:60])), "bins"),
 ]

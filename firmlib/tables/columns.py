@@ -21,10 +21,10 @@ class Column(NamedTuple):
     labels: np.ndarray | None = None
 
     @property
-    def codes(self) -> np.ndarray:
-        """The codes of all labels; one value if there are no labels, none if nothing is known."""
-        some = 1.0 if self.labels is None else len(self.labels)
-        return np.arange(0.0 if self.kind == "unknown" else some)
+    def scale(self) -> Self:
+        """The kind with the codes of all labels; one value without labels, none if unknown."""
+        count = 1.0 if self.labels is None else len(self.labels)
+        return self._replace(values=np.arange(0.0 if self.kind == "unknown" else count))
 
     def take(self, keep: slice | np.ndarray) -> Self:
         """Return the values of some rows."""
@@ -62,22 +62,26 @@ class Column(NamedTuple):
         values = np.where(codes < 0, np.nan, codes)
         return type(self)(values, "nominal", np.asarray(labels, object))
 
-    def joined(self, name: str, before: Column) -> Self:
+    def joined(self, name: str, before: Column) -> Column:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
         if np.isnan(self.values).all():  # nothing tells the kind
-            return self._replace(kind=before.kind, labels=before.labels)
+            return before._replace(values=self.values)
+        if before.kind == "unknown":
+            return self
         if self.kind != before.kind:
             raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
-        if self.labels is None or before.labels is None or self.labels is before.labels:
+        if self.labels is None or before.labels is None:
             return self
-        old = before.labels.tolist()
-        labels = pd.Index([*old, *self.labels.tolist()], dtype=object).unique()
-        new = labels[len(old) :].tolist()
-        if new and self.kind == "ordered":
-            raise ValueError(f"{name} has the ordered levels {short(old)} and later {short(new)}")
-        codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
-        labels = labels.to_numpy() if new else before.labels
-        return self._replace(values=codes.astype(float), labels=labels)
+        count = len(before.labels)
+        codes, labels = pd.factorize(np.append(before.labels, self.labels))
+        if self.kind == "ordered" and len(labels) > count:
+            old, new = short(before.labels.tolist()), short(labels[count:].tolist())
+            raise ValueError(f"{name} has the ordered levels {old} and later {new}")
+        values = self._replace(labels=codes[count:]).shown(self.values).astype(float)
+        return self._replace(values=values, labels=labels)
+
+
+UNKNOWN = Column(np.empty(0), "unknown")  # until there is a value
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
