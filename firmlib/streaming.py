@@ -168,8 +168,8 @@ confidence_level
             column = read(feature, table, rows, self._how).joined(f"feature {name!r}", before)
             axis = None if before.kind == "unknown" else state.sums[name].axis
             sums[name], columns[name] = summed(column, rows, self._how, axis=axis), column.scale
-        units = None if rows.unit is None else "given"
-        asked = {"response": response.method, "target": response.target, "groups": units}
+        asked = {"response": response.method, "target": response.target}
+        asked["groups given"] = rows.unit is not None
         options = state.options | {"features": names}
         return State(options, columns, sums, asked, Line.of(rows.s, rows), rows.n)
 
@@ -223,7 +223,7 @@ confidence_level
         options, columns, sums, asked, total, n = self._state
         if not n:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        units = asked["groups"] is not None
+        units = asked["groups given"]
         if units and np.count_nonzero(total.sums[0]) < 2:
             raise ValueError("groups has one label; expected at least 2 units")
         if coarse := [name for name, one in sums.items() if isinstance(one, Sums) and one.coarse()]:

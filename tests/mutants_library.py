@@ -131,7 +131,11 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/slope.py", "W2 / max(W2 - ww.sum(), TINY)", "1.0"),
         ("estimation/slope.py", "(f - mean * w) ** 2", "f**2"),
         ("estimation/slope.py", "unbiased * self.unit**2", "unbiased * self.unit"),
-        ("streaming.py", "self._state_of(X, self._state.n, **given)", "self._state_of(X, 0, **given)"),
+        ("streaming.py", "(X, self._state.n, **given)", "(X, 0, **given)"),
+    ],
+    "streaming -k before_the_first": [
+        ("streaming.py", 'axis = None if before.kind == "unknown" else',
+         "axis = None if name not in state.sums else"),
     ],
     "streaming -k stay_small": [
         ("estimation/sums.py", "self.most - len(self.start), len(new)", "self.most, len(new)"),
@@ -166,7 +170,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("streaming.py", "self.total.merged(new.total)", "new.total"),
         ("streaming.py", 'new.columns[name].joined(f"feature {name!r}", before)',
          "new.columns[name]"),
-        ("streaming.py", 'axis = None if before.kind == "unknown" else', "axis = None if name not in state.sums else"),
         ("streaming.py", "self._begun(self._first,", "self._begun(self._state,"),
         ("streaming.py", "in own and value != own[option]:", "in own and False:"),
         ("tables/columns.py", "before._replace(values=self.values)", "self"),

@@ -268,7 +268,7 @@ REFUSED = [
     (fed(F[:, :3], S), r"^X has features=\['x0', 'x1', 'x2'\], expected"),
     (lambda: StreamingFirm(missing="raise").partial_fit(F, S), "^feature 'x4'.* must not be"),
     (fed(F, 1e78 * S), r"^score has values .*e\+7\d"),
-    (fed(F[:2], S[:2], groups=[1, 2]), "^X has groups='given', expected None"),
+    (fed(F[:2], S[:2], groups=[1, 2]), "^X has groups given=True, expected False"),
     (
         lambda: StreamingFirm({"g": ["x0", "x1"]}).partial_fit(F, S),
         r"^features=.'g'.* pairs, groups and ready values need",
@@ -496,15 +496,19 @@ def test_bins_are_of_streams_with_the_same_options():
 
 
 @pytest.mark.parametrize(
-    "values", [np.arange(200) % 4, np.array(list("abcd"), object)[[0, 1] * 100]]
+    "values", [np.arange(200) % 4, np.array(list("abcd"), object)[[0, 1, 2, 3] * 50]]
 )
 def test_rows_before_the_first_value_count_as_missing(values):
     frame = pd.DataFrame({"late": [*[None] * 100, *values]})
     stream, s = StreamingFirm(), np.arange(300.0)
     for rows in (slice(0, 50), slice(50, 100), slice(100, 300)):
         stream.partial_fit(frame.iloc[rows].infer_objects(), s[rows])
-    assert stream.result().missing == pytest.approx([1 / 3])
-    assert stream.result().curves["late"].n.sum() == 300
+    result, expected = stream.result(), firm(s, frame.infer_objects())
+    assert result.missing == pytest.approx([1 / 3])
+    assert result.curves["late"].n.sum() == 300
+    assert (result.kinds, result.feature_names) == (expected.kinds, expected.feature_names)
+    np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-9)
+    np.testing.assert_allclose(result.pvalues, expected.pvalues, rtol=1e-9)
 
 
 @pytest.mark.parametrize("known", [1, 3, 5, 40])

@@ -66,9 +66,7 @@ class Column(NamedTuple):
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
         if np.isnan(self.values).all():  # nothing tells the kind
             return before._replace(values=self.values)
-        if before.kind == "unknown":
-            return self
-        if self.kind != before.kind:
+        if before.kind not in ("unknown", self.kind):
             raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
         if self.labels is None or before.labels is None:
             return self

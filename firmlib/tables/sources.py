@@ -37,15 +37,13 @@ def _is_on_disk(X: Any) -> bool:
     return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
 
 
-def check_named(score: Any, **columns: Any) -> None:
-    """Raise unless rows in chunks have a model for a score, and names of columns."""
-    if is_array(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or callable for chunks"
-        )
-    for name, value in columns.items():
-        if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must name a column, because the rows come in chunks")
+def check_named(**given: Any) -> None:
+    """Raise if scores, weights or groups of rows in chunks are arrays."""
+    for name, value in given.items():
+        if is_array(value) and not isinstance(value, str):
+            wanted = "be a fitted model or callable" if name == "score" else "name a column"
+            kind = type(value).__name__
+            raise ValueError(f"{name}={kind} must {wanted}, because the rows come in chunks")
 
 
 def chunks(X: Any) -> Iterable[Any]:
