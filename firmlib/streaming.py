@@ -81,7 +81,7 @@ class StreamingFirm:
 confidence_level
         As for `firm`, except for groups of columns and pairs, which need all rows at once.
     bins : object, default None
-        `bins` of another stream, so that both can be merged.
+        `bins` of another stream with the same options, so that both can be merged.
 
     Examples
     --------

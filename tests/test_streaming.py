@@ -420,6 +420,8 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
             stream.partial_fit(X, s)
     with pytest.raises(ValueError, match="must be a fitted model or callable"):
         stream.fit(iter([X]), s)
+    with pytest.raises(ValueError, match=r"X has .*features"):
+        stream.fit(iter([X, X[:, :1]]), lambda X: X[:, 0])
     assert stream.result().n == before.n == 40
     assert stream.partial_fit(X, s).result().n == 80
 

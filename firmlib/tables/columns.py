@@ -22,9 +22,8 @@ class Column(NamedTuple):
 
     @property
     def scale(self) -> Self:
-        """The kind with the codes of all labels; one value without labels, none if unknown."""
-        count = 1.0 if self.labels is None else len(self.labels)
-        return self._replace(values=np.arange(0.0 if self.kind == "unknown" else count))
+        """The same kind with the codes of all labels, or one value if there are no labels."""
+        return self._replace(values=np.arange(1.0 if self.labels is None else len(self.labels)))
 
     def take(self, keep: slice | np.ndarray) -> Self:
         """Return the values of some rows."""
@@ -68,7 +67,7 @@ class Column(NamedTuple):
             return before._replace(values=self.values)
         if before.kind not in ("unknown", self.kind):
             raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
-        if self.labels is None or before.labels is None:
+        if before.kind == "unknown" or self.labels is None or before.labels is None:
             return self
         count = len(before.labels)
         codes, labels = pd.factorize(np.append(before.labels, self.labels))
@@ -79,7 +78,7 @@ class Column(NamedTuple):
         return self._replace(values=values, labels=labels)
 
 
-UNKNOWN = Column(np.empty(0), "unknown")  # until there is a value
+UNKNOWN = Column(np.empty(0), "unknown", np.empty(0))  # all values are missing so far
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
@@ -141,9 +140,7 @@ def _of_known(name: str, values: np.ndarray) -> Column:
             return _moments("date", pd.PeriodIndex(values).to_timestamp())
         case "timedelta" | "timedelta64":
             return _moments("duration", values)
-        case "string" | "bytes":
-            pass
-        case _:
+        case kind if kind not in ("string", "bytes"):
             some = {type(v): f"{v!r} ({type(v).__name__})" for v in values.tolist()}
             both = " and ".join([*some.values()][:2])
             expected = "expected numbers, words, dates or truth values, all of one kind"
