@@ -32,24 +32,23 @@ PerRow = ArrayLike | str | None  # values, or the name of a column
 class State(NamedTuple):
     """What is kept of rows. The bins of a stream are a state without rows."""
 
-    options: dict[str, Any]  # with the names of the features
+    options: dict[str, Any]  # that decide on bins, and the names of the features
     columns: dict[str, Column]  # the kind and labels of each feature
     sums: dict[str, Sums | Line]
-    asked: dict[str, Any]  # how scores and units are given
+    asked: dict[str, Any]  # other options, and how scores and units are given
     total: Any = None  # a Line, for Var(s)
     n: int = 0
 
     def bins(self) -> State:
         """Return the state without rows."""
         sums = {name: replace(one, sums=one.sums[..., :0]) for name, one in self.sums.items()}
-        return State(self.options, self.columns, sums, {})
+        return self._replace(sums=sums, total=None, n=0)
 
     def merged(self, new: State, what: str = "other") -> State:
         """Return the state of all rows of both, in the bins of this one."""
-        check_alike(what, new.options, self.options)
+        check_alike(what, new.options | new.asked, self.options | self.asked)
         if not (self.n and new.n):
             return new if new.n else self
-        check_alike(what, new.asked, self.asked)
         columns, sums = {}, {}
         for name, before in self.columns.items():
             one, other = self.sums[name], new.sums[name]
@@ -81,7 +80,7 @@ class StreamingFirm:
 confidence_level
         As for `firm`, except for groups of columns and pairs, which need all rows at once.
     bins : object, default None
-        `bins` of another stream with the same options, so that both can be merged.
+        `bins` of another stream, so that both can be merged.
 
     Examples
     --------
@@ -119,11 +118,11 @@ confidence_level
         bins: State | None = None,
     ) -> None:
         self._how = as_how(method, rows, missing, n_bins, confidence_level)
-        options = {"rows": rows, "method": method, "n_bins": n_bins, "missing": missing}
-        options["categorical"] = [] if categorical is None else [*categorical]
+        options = {"rows": rows, "method": method, "n_bins": n_bins}
+        asked = {"missing": missing, "categorical": [] if categorical is None else [*categorical]}
         if bins is not None and not isinstance(bins, State):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
-        self._first = self._state = bins or State(options, {}, {}, {})
+        self._first = self._state = (bins or State(options, {}, {}, {}))._replace(asked=asked)
         check_alike("bins", self._first.options, options)
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
         self.response_method, self.target = response_method, target
@@ -168,7 +167,7 @@ confidence_level
             column = read(feature, table, rows, self._how).joined(f"feature {name!r}", before)
             axis = None if before.kind == "unknown" else state.sums[name].axis
             sums[name], columns[name] = summed(column, rows, self._how, axis=axis), column.scale
-        asked = {"response": response.method, "target": response.target}
+        asked = state.asked | {"response": response.method, "target": response.target}
         asked["groups given"] = rows.unit is not None
         options = state.options | {"features": names}
         return State(options, columns, sums, asked, Line.of(rows.s, rows), rows.n)
@@ -207,8 +206,8 @@ confidence_level
         stream = copy.copy(self)
         stream._state = state
         if not state.columns and (some := sample()) is not None:
-            zeros = np.zeros(some.shape[0])
-            stream._state = stream._state_of(some, 0, zeros, None, groups).bins()
+            found = stream._state_of(some, 0, np.zeros(len(some)), None, groups)
+            stream._state = found.bins()._replace(asked=state.asked)
         return stream
 
     @property

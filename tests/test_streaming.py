@@ -279,6 +279,14 @@ REFUSED = [
         "^other has method='slope', expected 'auto'",
     ),
     (
+        lambda: StreamingFirm(missing="drop", bins=BINS).merge(started()),
+        "^other has missing='level', expected 'drop'",
+    ),
+    (
+        lambda: StreamingFirm(categorical=[0]).merge(started()),
+        "^other has categorical=.., expected",
+    ),
+    (
         lambda: started().merge(StreamingFirm().partial_fit(F[:, :2], S)),
         r"^other has features=\['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
     ),
