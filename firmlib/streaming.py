@@ -224,7 +224,7 @@ confidence_level
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
         units = asked["groups given"]
         if units and np.count_nonzero(total.sums[0]) < 2:
-            raise ValueError("groups has one label; expected at least 2 units")
+            raise ValueError("groups has too few labels for errors; expected more units")
         if coarse := [name for name, one in sums.items() if isinstance(one, Sums) and one.coarse()]:
             warn(
                 f"importances of {short(coarse)} are too small: the first chunk, from which bins "
