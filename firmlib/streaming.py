@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,76 +14,57 @@ from numpy.typing import ArrayLike
 from firmlib.estimation.rows import rows_of
 from firmlib.estimation.scan import known, measured, read
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Axis, Sums, summed
+from firmlib.estimation.sums import Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.measure import as_how
 from firmlib.result import FirmResult
 from firmlib.scores import Score, respond
-from firmlib.tables import sources as chunked
+from firmlib.tables import sources
 from firmlib.tables.checks import short, warn
-from firmlib.tables.columns import Column
-from firmlib.tables.sources import chunks, is_source, progress, sample
+from firmlib.tables.columns import UNKNOWN, Column
 from firmlib.tables.table import Table
 
 __all__ = ["StreamingFirm"]
 
-UNKNOWN = Column(np.empty(0), "unknown")  # until there is a value
-
-
-class Bins(NamedTuple):
-    """Kinds, labels and bins of the features, shared by all chunks."""
-
-    names: list[str]
-    columns: list[Column]
-    axes: list[Axis | None]  # None: of a slope
-    options: dict[str, Any]  # that decide on bins
+PerRow = ArrayLike | str | None  # values, or the name of a column
 
 
 class State(NamedTuple):
-    """What is kept of rows: `total` is for Var(s), `score` has its method and target."""
+    """What is kept of rows. The bins of a stream are a state without rows."""
 
-    bins: Bins
-    sums: list[Sums | Line]
-    total: Line
-    n: int
-    units: bool
-    score: tuple[str, Any]
+    options: dict[str, Any]  # that decide on bins, and the names of the features
+    columns: dict[str, Column]  # the kind and labels of each feature
+    sums: dict[str, Sums | Line]
+    asked: dict[str, Any]  # other options, and how scores and units are given
+    total: Any = None  # a Line, for Var(s)
+    n: int = 0
+
+    def bins(self) -> State:
+        """Return the state without rows."""
+        sums = {name: replace(one, sums=one.sums[..., :0]) for name, one in self.sums.items()}
+        return self._replace(sums=sums, total=None, n=0)
+
+    def merged(self, new: State, what: str = "other") -> State:
+        """Return the state of all rows of both, in the bins of this one."""
+        check_alike(what, new.options | new.asked, self.options | self.asked)
+        if not (self.n and new.n):
+            return new if new.n else self
+        columns, sums = {}, {}
+        for name, before in self.columns.items():
+            one, other = self.sums[name], new.sums[name]
+            if before.kind == "unknown":  # only missing values so far
+                one, other = other, one
+            codes = new.columns[name].joined(f"feature {name!r}", before)
+            columns[name], sums[name] = codes.scale, one.merged(other, codes)
+        total, n = self.total.merged(new.total), self.n + new.n
+        return State(self.options, columns, sums, self.asked, total, n)
 
 
 def check_alike(what: str, theirs: dict[str, Any], own: dict[str, Any]) -> None:
-    """Raise unless options are the same."""
+    """Raise if two values of the same option differ."""
     for option, value in theirs.items():
-        if value != own[option]:
+        if option in own and value != own[option]:
             raise ValueError(f"{what} has {option}={value!r}, expected {own[option]!r}")
-
-
-def on_scale(what: str, names: list[str], columns: list[Column], bins: Bins | None) -> list[Column]:
-    """Return columns with the labels of earlier chunks."""
-    if bins is None:
-        return columns
-    if names != bins.names:
-        raise ValueError(f"{what} has the features {names}, expected {bins.names}")
-    return [
-        column if old.kind == "unknown" else column.joined(f"feature {name!r}", old)
-        for name, column, old in zip(names, columns, bins.columns, strict=True)
-    ]
-
-
-def merged(old: State, new: State, what: str) -> State:
-    """Return what is kept of all rows of two states, whose bins are those of the old one."""
-    (names, columns, *_), before = new.bins, old.bins.columns
-    columns = [column._replace(values=column.codes) for column in columns]
-    columns, sums = on_scale(what, names, columns, old.bins), []
-    if new.score != old.score:
-        raise ValueError(f"score is (method, target) {new.score}, expected {old.score} as before")
-    if new.units != old.units:
-        raise ValueError("groups must be given for all chunks or for none")
-    for one, other, codes, kind in zip(old.sums, new.sums, columns, before, strict=True):
-        nothing = kind.kind == "unknown"  # but missing values so far
-        sums.append(other.merged(one, codes) if nothing else one.merged(other, codes))
-    columns = [column.empty for column in columns]
-    bins = new.bins._replace(columns=columns, axes=[one.axis for one in sums])
-    return State(bins, sums, old.total.merged(new.total), old.n + new.n, new.units, new.score)
 
 
 class StreamingFirm:
@@ -132,44 +115,44 @@ confidence_level
         target: Any = None,
         feature_names: Sequence[str] | None = None,
         confidence_level: float = 0.95,
-        bins: Bins | None = None,
+        bins: State | None = None,
     ) -> None:
         self._how = as_how(method, rows, missing, n_bins, confidence_level)
-        if bins is not None and not isinstance(bins, Bins):
+        options = {"rows": rows, "method": method, "n_bins": n_bins}
+        asked = {"missing": missing, "categorical": [] if categorical is None else [*categorical]}
+        if bins is not None and not isinstance(bins, State):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
-        self._kind = {"rows": rows, "method": method, "n_bins": n_bins}  # of bins
-        self._options = self._kind | {"missing": missing, "categorical": [*(categorical or [])]}
-        if bins is not None:
-            check_alike("bins", bins.options, self._options)
+        self._first = self._state = (bins or State(options, {}, {}, {}))._replace(asked=asked)
+        check_alike("bins", self._first.options, options)
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
         self.response_method, self.target = response_method, target
-        self.rows, self.confidence_level, self._given = rows, confidence_level, bins
-        self._state: State | None = None
-        self._start = 0  # position of the first row
+        self.rows, self.confidence_level = rows, confidence_level
 
     def partial_fit(
-        self,
-        X: Any,
-        score: Score,
-        *,
-        sample_weight: ArrayLike | str | None = None,
-        groups: ArrayLike | str | None = None,
+        self, X: Any, score: Score, *, sample_weight: PerRow = None, groups: PerRow = None
     ) -> Self:
         """Add a chunk: a table with the same columns every time, or a dask collection.
 
         Units of `groups` may span chunks. An error leaves the stream unchanged.
         """
+        given: Any = {"score": score, "sample_weight": sample_weight, "groups": groups}
         if hasattr(X, "__dask_graph__"):
-            columns = {"sample_weight": sample_weight, "groups": groups}
-            chunked.named(score, **columns)
-            return self.merge(chunked.summed(self, X, score, columns))
-        table = Table(X, at_least=0).with_categorical(self.categorical)
+            sources.check_named(**given)
+            parts = sources.partitions(X)
+            stream = self._begun(self._state.bins(), partial(sources.sample_of, parts), groups)
+            new = sources.merged(State.merged, partial(stream._state_of, **given), parts)
+        else:
+            new = self._state_of(X, self._state.n, **given)
+        self._state = self._state.merged(new, "X")
+        return self
+
+    def _state_of(self, X: Any, start: int, score: Any, sample_weight: Any, groups: Any) -> State:
+        """Return the state of the rows of a table, in the bins so far; `start` rows came before."""
+        table, state = Table(X, at_least=0).with_categorical(self.categorical), self._state
         if table.n == 0:
-            return self
+            return state.bins()
         response = respond(score, table, response_method=self.response_method, target=self.target)
-        weights: Any = sample_weight, groups
-        start = self._start + (self._state.n if self._state else 0)
-        population = self.rows == "population"
+        weights, population = (sample_weight, groups), self.rows == "population"
         rows = rows_of(response.values, table, *weights, population=population, start=start)
         found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
         if not found or any(isinstance(f, Group) or f.ready for f in found):
@@ -177,41 +160,27 @@ confidence_level
             raise ValueError(f"features={self.features!r}: {wanted}")
         names = check_names([f.name for f in found], self.feature_names)
         if not rows.n:
-            return self
-        columns = [read(f, table, rows, self._how) for f in found]
-        columns = on_scale("X", names, columns, self._bins)
-        before, axes = [UNKNOWN] * len(names), [None] * len(names)
-        if self._bins is not None:
-            _, before, axes, _ = self._bins
-        sums, kinds = [], []
-        for column, old, axis in zip(columns, before, axes, strict=True):
-            axis = None if old.kind == "unknown" else axis
-            sums.append(summed(column, rows, self._how, axis=axis))
-            missing = np.isnan(column.values).all()
-            kinds.append(old if missing else column.empty)
-        bins = Bins(names, kinds, [one.axis for one in sums], self._kind)
-        total, units = Line.of(rows.s, rows), rows.unit is not None
-        return self._add("X", State(bins, sums, total, rows.n, units, response[1:]))
+            return state.bins()
+        columns, sums = {}, {}
+        for name, feature in zip(names, found, strict=True):
+            before = state.columns.get(name, UNKNOWN)
+            column = read(feature, table, rows, self._how).joined(f"feature {name!r}", before)
+            axis = None if before.kind == "unknown" else state.sums[name].axis
+            sums[name], columns[name] = summed(column, rows, self._how, axis=axis), column.scale
+        asked = state.asked | {"response": response.method, "target": response.target}
+        asked["groups given"] = rows.unit is not None
+        options = state.options | {"features": names}
+        return State(options, columns, sums, asked, Line.of(rows.s, rows), rows.n)
 
     def merge(self, other: StreamingFirm) -> Self:
         """Add another stream with the same features, options and, if both have rows, bins."""
         if not isinstance(other, StreamingFirm):
             raise ValueError(f"other={other!r} must be a StreamingFirm")
-        check_alike("other", other._options, self._options)
-        return self._add("other", other._state) if other._state else self
-
-    def _add(self, what: str, new: State) -> Self:
-        on_scale(what, new.bins.names, new.bins.columns, self._bins)
-        self._state = merged(self._state, new, what) if self._state else new
+        self._state = self._state.merged(other._state)
         return self
 
     def fit(
-        self,
-        X: Any,
-        score: Score,
-        *,
-        sample_weight: ArrayLike | str | None = None,
-        groups: ArrayLike | str | None = None,
+        self, X: Any, score: Score, *, sample_weight: PerRow = None, groups: PerRow = None
     ) -> Self:
         """Start over with the rows of X, chunk by chunk.
 
@@ -223,68 +192,56 @@ confidence_level
         score, sample_weight, groups
             A model or callable, and names of columns; for one table also arrays.
         """
-        columns = {"sample_weight": sample_weight, "groups": groups}
-        if is_source(X):
-            chunked.named(score, **columns)
-        self._state = None
-        if hasattr(X, "__dask_graph__") or not is_source(X):
-            return self.partial_fit(X, score, **columns)
-        stream = self._emptied()
-        if self._given is None:
-            stream._find_bins(sample(X), groups)
-        for part in progress(chunks(X), "chunks"):
-            stream.partial_fit(part, score, **columns)
+        given: Any = {"score": score, "sample_weight": sample_weight, "groups": groups}
+        if sources.is_source(X):
+            sources.check_named(**given)
+        stream = self._begun(self._first, partial(sources.sample, X), groups)
+        for part in sources.progress(sources.chunks(X), "chunks"):
+            stream.partial_fit(part, **given)
         self._state = stream._state
         return self
 
-    def _find_bins(self, some: Any, groups: Any) -> None:
-        """Determine the bins from a sample of rows."""
-        if some is not None and some.shape[0]:
-            other = self._emptied().partial_fit(some, np.zeros(some.shape[0]), groups=groups)
-            self._given = other._bins
-
-    def _emptied(self) -> Self:
-        """Return a stream without rows that has the same bins, if any."""
-        other = copy.copy(self)
-        other._given, other._state = self._bins, None
-        return other
+    def _begun(self, state: State, sample: Callable[[], Any], groups: Any) -> Self:
+        """Return a stream without rows that has bins, of a sample unless they are known."""
+        stream = copy.copy(self)
+        stream._state = state
+        if not state.columns and (some := sample()) is not None:
+            found = stream._state_of(some, 0, np.zeros(len(some)), None, groups)
+            stream._state = found.bins()._replace(asked=state.asked)
+        return stream
 
     @property
-    def _bins(self) -> Bins | None:
-        return self._state.bins if self._state else self._given
-
-    @property
-    def bins(self) -> Bins:
+    def bins(self) -> State:
         """The bins, for use in another stream."""
-        if self._bins is None:
+        if not self._state.columns:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        return self._bins
+        return self._state.bins()
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        if self._state is None:
+        options, columns, sums, asked, total, n = self._state
+        if not n:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        (names, columns, *_), sums, total, n, units, (method, target) = self._state
+        units = asked["groups given"]
         if units and np.count_nonzero(total.sums[0]) < 2:
-            raise ValueError("groups has one label; expected at least 2 units")
-        columns = [Column(c.values) if c.kind == "unknown" else c for c in columns]
-        each = zip(names, sums, strict=True)
-        if coarse := [name for name, one in each if isinstance(one, Sums) and one.coarse()]:
+            raise ValueError("groups has too few labels for errors; expected more units")
+        if coarse := [name for name, one in sums.items() if isinstance(one, Sums) and one.coarse()]:
             warn(
                 f"importances of {short(coarse)} are too small: the first chunk, from which bins "
-                "were found, had few rows or few of the values that came later; shuffle the rows, "
-                "begin with a larger chunk, or pass bins= of a stream that saw rows from all parts"
+                "were found, is small or unlike later ones; shuffle the rows, begin with a larger "
+                "chunk, or pass bins= of a stream that saw rows from all parts"
             )
-        each, weight = zip(sums, columns, strict=True), total.sums[0].sum()
-        estimate, sources = measured(each, weight, self.rows == "population", units)
+        scales = [Column(c.values) if c.kind == "unknown" else c for c in columns.values()]
+        each, population = zip(sums.values(), scales, strict=True), self.rows == "population"
+        estimate, kept = measured(each, total.sums[0].sum(), population, units)
         return FirmResult(
-            estimate=known(estimate, names),
-            feature_names=tuple(names),
-            sources=tuple(sources),
+            estimate=known(estimate, options["features"]),
+            feature_names=tuple(sums),
+            sources=tuple(kept),
             n=n,
             rows=self.rows,
             total=total.variance(self.rows, units),
-            response=method,
-            target=target,
+            response=asked["response"],
+            target=asked["target"],
             confidence_level=self.confidence_level,
         )

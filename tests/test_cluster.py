@@ -173,7 +173,7 @@ def test_dask_frames_of_unknown_length_with_empty_partitions():
         (lambda: firm(F[:, 0], da.from_array(F)), "^score=ndarray must be a fitted model"),
         (
             lambda: firm(linear, da.from_array(F), sample_weight=np.ones(N)),
-            "^sample_weight must name a column, because the rows come in chunks",
+            "^sample_weight=ndarray must name a column, because the rows come in chunks",
         ),
         (lambda: firm(linear, da.from_array(F), given=[0]), "needs all rows in memory"),
     ],

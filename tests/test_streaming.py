@@ -263,10 +263,10 @@ REFUSED = [
     (lambda: StreamingFirm().result(), "^there are no rows yet; expected partial_"),
     (lambda: StreamingFirm(bins=BINS).result(), "^there are no rows yet"),
     (lambda: StreamingFirm().partial_fit(F[:0], S[:0]).result(), "^there are no rows yet"),
-    (fed(F[:, :3], S), r"^X has the features \['x0', 'x1', 'x2'\], expected"),
+    (fed(F[:, :3], S), r"^X has features=\['x0', 'x1', 'x2'\], expected"),
     (lambda: StreamingFirm(missing="raise").partial_fit(F, S), "^feature 'x4'.* must not be"),
     (fed(F, 1e78 * S), r"^score has values .*e\+7\d"),
-    (fed(F[:2], S[:2], groups=[1, 2]), "^groups must be given for all chunks or for none"),
+    (fed(F[:2], S[:2], groups=[1, 2]), "^X has groups given=True, expected False"),
     (
         lambda: StreamingFirm({"g": ["x0", "x1"]}).partial_fit(F, S),
         r"^features=.'g'.* pairs, groups and ready values need",
@@ -277,8 +277,16 @@ REFUSED = [
         "^other has method='slope', expected 'auto'",
     ),
     (
+        lambda: StreamingFirm(missing="drop", bins=BINS).merge(started()),
+        "^other has missing='level', expected 'drop'",
+    ),
+    (
+        lambda: StreamingFirm(categorical=[0]).merge(started()),
+        "^other has categorical=.., expected",
+    ),
+    (
         lambda: started().merge(StreamingFirm().partial_fit(F[:, :2], S)),
-        r"^other has the features \['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
+        r"^other has features=\['x0', 'x1'\], expected \['x0', 'x1', 'x2'",
     ),
     (lambda: started().merge(StreamingFirm().partial_fit(F[:60] + 1, S[:60])), "bins"),
 ]
@@ -418,6 +426,8 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
             stream.partial_fit(X, s)
     with pytest.raises(ValueError, match="must be a fitted model or callable"):
         stream.fit(iter([X]), s)
+    with pytest.raises(ValueError, match=r"X has .*features"):
+        stream.fit(iter([X, X[:, :1]]), lambda X: X[:, 0])
     assert stream.result().n == before.n == 40
     assert stream.partial_fit(X, s).result().n == 80
 
@@ -486,23 +496,28 @@ def test_bins_are_of_streams_with_the_same_options():
         StreamingFirm(rows="population", bins=BINS)
     with pytest.raises(ValueError, match="bins has n_bins='auto', expected 5"):
         StreamingFirm(n_bins=5, bins=BINS)
-    with pytest.raises(ValueError, match="groups has one label"):
-        StreamingFirm().partial_fit(F, S, groups=np.ones(N)).result()
+    for other in (0, 109):  # whose fold is that of 0
+        with pytest.raises(ValueError, match="groups has too few labels"):
+            StreamingFirm().partial_fit(F, S, groups=np.arange(N) % 2 * other).result()
     frame = pd.DataFrame({"a": F[:, 0], "nothing": np.full(N, np.nan)})
     with pytest.warns(UserWarning, match="importance 0"):
         assert StreamingFirm().partial_fit(frame, S).result().kinds == ("number", "number")
 
 
 @pytest.mark.parametrize(
-    "values", [np.arange(200) % 4, np.array(list("abcd"), object)[[0, 1] * 100]]
+    "values", [np.arange(200) % 4, np.array(list("abcd"), object)[[0, 1, 2, 3] * 50]]
 )
 def test_rows_before_the_first_value_count_as_missing(values):
     frame = pd.DataFrame({"late": [*[None] * 100, *values]})
     stream, s = StreamingFirm(), np.arange(300.0)
     for rows in (slice(0, 50), slice(50, 100), slice(100, 300)):
         stream.partial_fit(frame.iloc[rows].infer_objects(), s[rows])
-    assert stream.result().missing == pytest.approx([1 / 3])
-    assert stream.result().curves["late"].n.sum() == 300
+    result, expected = stream.result(), firm(s, frame.infer_objects())
+    assert result.missing == pytest.approx([1 / 3])
+    assert result.curves["late"].n.sum() == 300
+    assert (result.kinds, result.feature_names) == (expected.kinds, expected.feature_names)
+    np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-9)
+    np.testing.assert_allclose(result.pvalues, expected.pvalues, rtol=1e-9)
 
 
 @pytest.mark.parametrize("known", [1, 3, 5, 40])

@@ -218,7 +218,7 @@ def test_every_kind_of_frame_says_what_groupby_says(kind):
 def test_ordered_categories_have_a_direction_and_named_numbers_have_none():
     size = pd.Categorical.from_codes(SIZE, ["S", "M", "L", "X", "XL"], ordered=True)
     frame = pd.DataFrame({"size": size, "code": SIZE, "flag": SIZE > 2})
-    result = firm(S, frame, categorical=["code"])
+    result = firm(S, frame, categorical=frame.columns[[1]])
     assert result.kinds == ("ordered", "nominal", "ordered")
     np.testing.assert_array_equal(result.direction, [-1, np.nan, -1])
     np.testing.assert_allclose(result.variance[1], result.variance[0])

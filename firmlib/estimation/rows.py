@@ -112,7 +112,8 @@ def rows_of(
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
-    fold = ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
+    few = table.whole and unit.max() < FOLDS  # by hash, some would share a fold
+    fold = unit if few else ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
     return Rows(s, w, fold, unit, keep)
 
 

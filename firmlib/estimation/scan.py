@@ -52,7 +52,7 @@ def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iter
                 continue
             some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
             column = read(feature, table, rows, how)
-            yield summed(column, rows, how, some), column.empty
+            yield summed(column, rows, how, some), column.scale
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:

@@ -21,15 +21,9 @@ class Column(NamedTuple):
     labels: np.ndarray | None = None
 
     @property
-    def codes(self) -> np.ndarray:
-        """The codes of all labels; one value if there are no labels, none if nothing is known."""
-        some = 1.0 if self.labels is None else len(self.labels)
-        return np.arange(0.0 if self.kind == "unknown" else some)
-
-    @property
-    def empty(self) -> Self:
-        """The same kind and labels without values."""
-        return self._replace(values=np.empty(0))
+    def scale(self) -> Self:
+        """The same kind with the codes of all labels, or one value if there are no labels."""
+        return self._replace(values=np.arange(1.0 if self.labels is None else len(self.labels)))
 
     def take(self, keep: slice | np.ndarray) -> Self:
         """Return the values of some rows."""
@@ -67,22 +61,24 @@ class Column(NamedTuple):
         values = np.where(codes < 0, np.nan, codes)
         return type(self)(values, "nominal", np.asarray(labels, object))
 
-    def joined(self, name: str, before: Column) -> Self:
+    def joined(self, name: str, before: Column) -> Column:
         """Return the same values on the scale of the chunk `before`, with new labels at its end."""
         if np.isnan(self.values).all():  # nothing tells the kind
-            return self._replace(kind=before.kind, labels=before.labels)
-        if self.kind != before.kind:
+            return before._replace(values=self.values)
+        if before.kind not in ("unknown", self.kind):
             raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
-        if self.labels is None or before.labels is None or self.labels is before.labels:
+        if before.kind == "unknown" or self.labels is None or before.labels is None:
             return self
-        old = before.labels.tolist()
-        labels = pd.Index([*old, *self.labels.tolist()], dtype=object).unique()
-        new = labels[len(old) :].tolist()
-        if new and self.kind == "ordered":
-            raise ValueError(f"{name} has the ordered levels {short(old)} and later {short(new)}")
-        codes = self._replace(labels=labels.get_indexer_for(self.labels)).shown(self.values)
-        labels = labels.to_numpy() if new else before.labels
-        return self._replace(values=codes.astype(float), labels=labels)
+        count = len(before.labels)
+        codes, labels = pd.factorize(np.append(before.labels, self.labels))
+        if self.kind == "ordered" and len(labels) > count:
+            old, new = short(before.labels.tolist()), short(labels[count:].tolist())
+            raise ValueError(f"{name} has the ordered levels {old} and later {new}")
+        values = self._replace(labels=codes[count:]).shown(self.values).astype(float)
+        return self._replace(values=values, labels=labels)
+
+
+UNKNOWN = Column(np.empty(0), "unknown", np.empty(0))  # all values are missing so far
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
@@ -144,9 +140,7 @@ def _of_known(name: str, values: np.ndarray) -> Column:
             return _moments("date", pd.PeriodIndex(values).to_timestamp())
         case "timedelta" | "timedelta64":
             return _moments("duration", values)
-        case "string" | "bytes":
-            pass
-        case _:
+        case kind if kind not in ("string", "bytes"):
             some = {type(v): f"{v!r} ({type(v).__name__})" for v in values.tolist()}
             both = " and ".join([*some.values()][:2])
             expected = "expected numbers, words, dates or truth values, all of one kind"

@@ -5,7 +5,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -37,27 +37,26 @@ def _is_on_disk(X: Any) -> bool:
     return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
 
 
-def named(score: Any, **columns: Any) -> dict[str, Any]:
-    """Return the weights and groups of rows in chunks; raise unless they name columns."""
-    if is_array(score):
-        raise ValueError(
-            f"score={type(score).__name__} must be a fitted model or callable for chunks"
-        )
-    for name, value in columns.items():
-        if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must name a column, because the rows come in chunks")
-    return columns
+def check_named(**given: Any) -> None:
+    """Raise if scores, weights or groups of rows in chunks are arrays."""
+    for name, value in given.items():
+        if is_array(value) and not isinstance(value, str):
+            wanted = "be a fitted model or callable" if name == "score" else "name a column"
+            kind = type(value).__name__
+            raise ValueError(f"{name}={kind} must {wanted}, because the rows come in chunks")
 
 
-def chunks(X: Any) -> Iterator[Any]:
-    """Return the rows of a source (except Dask) or an iterable as tables, one by one."""
+def chunks(X: Any) -> Iterable[Any]:
+    """Return the tables of a source one by one; any other table or Dask collection is one."""
     if _is_on_disk(X):
         return (read() for read in _row_groups(X))
-    return iter(X.collect_batches() if hasattr(X, "collect_batches") else X)
+    if hasattr(X, "collect_batches"):
+        return X.collect_batches()
+    return X if isinstance(X, Iterator) else [X]
 
 
 def sample(X: Any) -> Any:
-    """Return a table of random rows, to find bins from; None for a plain iterable."""
+    """Return a table of random rows of a source; None for any other table or collection."""
     if hasattr(X, "collect_batches"):
         import polars as pl
 
@@ -66,6 +65,18 @@ def sample(X: Any) -> Any:
         return None
     groups = _row_groups(X)
     return _stacked([_some_rows(groups[i](), m, i) for i, m in _drawn(len(groups)).items()])
+
+
+def sample_of(parts: list[Any]) -> Any:
+    """Return a table of random rows of Dask partitions, which are then computed only once."""
+    from dask.base import persist
+    from dask.delayed import delayed
+
+    some = _drawn(len(parts))
+    for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
+        parts[i] = part
+    rows = [delayed(_some_rows)(parts[i], m, i) for i, m in some.items()]
+    return delayed(_stacked)(rows).compute()
 
 
 def _drawn(count: int) -> dict[int, int]:
@@ -86,46 +97,40 @@ def _stacked(tables: Sequence[Any]) -> Any:
     return pd.concat(tables, ignore_index=True) if frames else np.concatenate(tables)
 
 
-def summed(stream: Any, X: Any, score: Any, columns: dict[str, Any]) -> Any:
-    """Return a StreamingFirm of the partitions of a Dask collection, with the bins of `stream`."""
-    from dask.base import persist
-    from dask.delayed import delayed
-    from dask.diagnostics.progress import ProgressBar
-
+def partitions(X: Any) -> list[Any]:
+    """Return the partitions of a Dask collection."""
     check_shape("X", X.shape, (None, None))
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
         check_memory("a part of X", (int(np.nanmax([0, *X.chunks[0]])), X.shape[1]), X.itemsize)
-    parts, empty = np.ravel(X.to_delayed()).tolist(), stream._emptied()
-    if empty._bins is None:
-        some = _drawn(len(parts))
-        for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
-            parts[i] = part  # so that it is computed only once
-        rows = [delayed(_some_rows)(parts[i], m, i) for i, m in some.items()]
-        empty._find_bins(delayed(_stacked)(rows).compute(), columns["groups"])
-    shared = delayed(partial(_partition_sum, empty, score, columns), traverse=False)  # sent once
-    found = [delayed(operator.call)(shared, part, i) for i, part in enumerate(parts)]
+    return np.ravel(X.to_delayed()).tolist()
+
+
+def merged(merge: Callable, function: Callable, parts: Sequence[Any]) -> Any:
+    """Return what a function of partitions and positions of their first rows returns, merged."""
+    from dask.delayed import delayed
+    from dask.diagnostics.progress import ProgressBar
+
+    sent = delayed(function, traverse=False)  # once
+    # Rows of several partitions have different positions, and so folds.
+    found = [delayed(operator.call)(sent, part, i << 32) for i, part in enumerate(parts)]
     while len(found) > 1:
-        found = [delayed(_merged)(found[i : i + _FAN_IN]) for i in range(0, len(found), _FAN_IN)]
+        some = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
+        found = [delayed(reduce)(merge, few) for few in some]
     with ProgressBar(minimum=4):
         return found[0].compute()
 
 
-def _partition_sum(stream: Any, score: Any, columns: dict, table: Any, number: int) -> Any:
-    one = stream._emptied()
-    one._start = number << 32  # rows of several partitions have different positions, and so folds
-    return one.partial_fit(table, score, **columns)
-
-
-def _merged(streams: Sequence[Any]) -> Any:
-    """Return the sum of streams, which stay as they are, because Dask runs a lost task again."""
-    return reduce(type(streams[0]).merge, streams, streams[0]._emptied())
-
-
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
     """Return functions that read the row groups of a dataset, or of the Parquet files of a path."""
+    from pyarrow import dataset
+
     try:
-        data = _dataset(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
+        data: Any = X
+        if isinstance(X, str | os.PathLike):
+            folder = os.path.isdir(X)
+            files = os.fspath(X) if folder else sorted(glob.glob(os.fspath(X))) or os.fspath(X)
+            data = dataset.dataset(files, format="parquet", partitioning="hive" if folder else None)
         groups = [g for fragment in data.get_fragments() for g in fragment.split_by_row_group()]
     except (OSError, ValueError) as error:  # of pyarrow
         raise ValueError(f"X={X!r} must be a Parquet file, folder or pattern: {error}") from error
@@ -133,11 +138,3 @@ def _row_groups(X: Any) -> list[Callable[[], Any]]:
         raise ValueError(f"X={X!r} has no rows")
     check_memory("a row group of X", (max(g.row_groups[0].total_byte_size for g in groups),), 1)
     return [lambda group=group: group.to_table(schema=data.schema).to_pandas() for group in groups]
-
-
-def _dataset(name: str) -> Any:
-    from pyarrow import dataset
-
-    if os.path.isdir(name):
-        return dataset.dataset(name, format="parquet", partitioning="hive")
-    return dataset.dataset(sorted(glob.glob(name)) or name, format="parquet")

@@ -66,7 +66,8 @@ class Table:
         """Take the values of some columns, and of no others, as nominal levels."""
         if isinstance(columns, str | int):
             raise ValueError(f"categorical={columns!r} must be a list of columns")
-        self.categorical = frozenset(self.place(j, "categorical column") for j in columns or ())
+        some = () if columns is None else columns
+        self.categorical = frozenset(self.place(j, "categorical column") for j in some)
         return self
 
     @cached_property
