@@ -87,16 +87,11 @@ class FirmDisplay:
 
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
-    >>> firmlib.FirmDisplay.from_result(result).plot().ax_.get_xlabel()
+    >>> firmlib.FirmDisplay(result).plot().ax_.get_xlabel()
     'importance $Q_f$'
     """
 
     result: FirmResult
-
-    @classmethod
-    def from_result(cls, result: FirmResult) -> Self:
-        """Display the importances of a `result`."""
-        return cls(result)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, features: Any = None, **options: Any) -> Self:

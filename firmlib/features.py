@@ -11,13 +11,21 @@ are given by name or position.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import check_array, check_option, check_shape, is_integer, short
+from firmlib.tables.checks import (
+    check_array,
+    check_memory,
+    check_option,
+    check_shape,
+    is_integer,
+    short,
+)
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -184,7 +192,22 @@ class Pairs:
         return parts
 
 
-def two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
+def _of_pairs(pairs: Pairs, table: Table) -> Iterator[Feature]:
+    """Yield the xor, or the four conjunctions, of each pair of features with two values."""
+    parts = pairs.parts(table)
+    check_memory(f"each {pairs.kind} of {len(parts)} columns", (len(parts), len(parts), 100))
+    each = [(f.name, *_two_values(f, table)) for f in parts]
+    for (f, u, x), (g, v, y) in combinations(each, 2):
+        if pairs.kind == "xor":
+            yield Feature(f"{f} ⊕ {g}", lambda x, y: np.abs(x - y), x, y, ready=True)
+            continue
+        for i, j in np.ndindex(2, 2):
+            name = f"{f}={u[i]} ∧ {g}={v[j]}"
+            hold = lambda x, y, i, j: 1.0 * ((x == i) & (y == j))  # noqa: E731
+            yield Feature(name, hold, x, y, i, j, ready=True)
+
+
+def _two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     """Return the two values of a feature as words, and 0, 1 or nan for each row."""
     column = feature.of(table)
     x = column.values
@@ -201,6 +224,8 @@ def resolve(features: Any, table: Table) -> Sequence[Feature | Group]:
         without = {table.place(j) for j in features.columns} if features else ()
         left = [j for j in range(table.width) if j not in without]
         found = [Feature(table.names[j], Table.column, j) for j in left]
+    elif isinstance(features, Pairs):
+        found = list(_of_pairs(features, table))
     elif isinstance(features, Mapping):
         found = [_of_item(f, table, str(name)) for name, f in features.items()]
     elif len(getattr(features, "shape", ())) == 2:

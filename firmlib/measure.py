@@ -16,10 +16,10 @@ from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import How
-from firmlib.features import Group, Pairs, Place, check_names, exclude, resolve
+from firmlib.features import Group, Place, check_names, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
-from firmlib.tables.checks import check_integer, check_number, check_option, short
+from firmlib.tables.checks import check_integer, check_number, check_option
 from firmlib.tables.sources import is_source
 from firmlib.tables.table import Table
 
@@ -33,7 +33,7 @@ def firm(
     *,
     sample_weight: ArrayLike | str | None = None,
     groups: ArrayLike | str | None = None,
-    given: Place | Sequence[Place] | None = None,
+    given: Any = None,
     categorical: Sequence[Place] | None = None,
     missing: str = "level",
     rows: str = "sample",
@@ -64,8 +64,8 @@ def firm(
         Survey weights, whose scale does not matter. For counts, use `numpy.repeat` on the rows.
     groups : array of shape (n,) or column, default None
         The unit (patient, day, gene) of each row. Errors treat units, not rows, as independent.
-    given : column or list of columns, default None
-        Known columns g: the importance is then sqrt(E Var(E[s | f, g] | g)), by cross-fitting.
+    given : as features, default None
+        Known features g: the importance is then sqrt(E Var(E[s | f, g] | g)), by cross-fitting.
     categorical : list of columns, default None
         Columns of numbers to treat as nominal. Text and categories always are.
     missing : {"level", "drop", "raise"}, default "level"
@@ -113,7 +113,7 @@ def firm(
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
-    known = () if given is None else check_given(given, table)
+    known = () if given is None else resolve(given, table)
     return FirmResult(
         **_estimate(features, table, sample, known, how, feature_names),
         rows=rows,
@@ -125,23 +125,23 @@ def firm(
 
 
 def _estimate(
-    features: Any, table: Table, sample: Rows, known: tuple[str, ...], how: How, names: Any
+    features: Any, table: Table, sample: Rows, known: Sequence[Any], how: How, names: Any
 ) -> dict[str, Any]:
     """Return what a result says of these features: estimates, sources, names, notes and so on."""
-    notes, unexplained = (), None
-    if isinstance(features, Pairs):
-        if known:
-            raise ValueError("given= cannot be combined with Pairs, only with features and groups")
-        found, learned = [], features.kind == "interaction"
-    else:
-        found = resolve(exclude(*known) if known and features is None else features, table)
+    notes, unexplained, found = (), None, ()
+    crossed = features if getattr(features, "kind", "") == "interaction" else None
+    if crossed is None:
+        found, own = resolve(features, table), [g.name for g in known if features is None]
+        found = [f for f in found if f.name not in own]
         names = check_names([f.name for f in found], names)
-        learned = known or any(isinstance(f, Group) for f in found)
+    elif known:
+        raise ValueError("given= cannot be combined with interactions, only with other features")
+    learned = crossed or known or any(isinstance(f, Group) for f in found)
     if learned and (how.slope or how.n_bins):
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
-    if isinstance(features, Pairs):
-        estimate, sources, found, unexplained = joint.pairs(features, table, sample, how)
+    if crossed is not None:
+        estimate, sources, found, unexplained = joint.pairs(crossed, table, sample, how)
         names = check_names(found, names)
     elif learned:
         each = dict(zip(names, found, strict=True))
@@ -149,7 +149,8 @@ def _estimate(
     else:
         estimate, sources = scan(found, table, sample, how)
     measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
-    return {**measured, "given": known, "n": sample.n, "notes": notes, "unexplained": unexplained}
+    measured["given"] = tuple(check_names([f.name for f in known])) if known else ()
+    return {**measured, "n": sample.n, "notes": notes, "unexplained": unexplained}
 
 
 def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> How:
@@ -160,17 +161,6 @@ def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> H
     check_number("confidence_level", level, 0, 1, inside=True)
     bins = None if n_bins == "auto" else check_integer("n_bins", n_bins, 2)
     return How(bins, missing, method == "slope")
-
-
-def check_given(given: Any, table: Table) -> tuple[str, ...]:
-    """Return the names of the given columns."""
-    if callable(given):
-        raise ValueError(f"given={given!r} must be columns of X; to use a function, add a column")
-    some = given if np.ndim(given) else [given]
-    names = tuple(table.names[table.place(j, "given column")] for j in some)
-    if not names or sum(name in names for name in table.names) != len(names):
-        raise ValueError(f"given={given!r} must be columns of X, each only once")
-    return names
 
 
 def conditional_expected_score(
@@ -191,9 +181,6 @@ def conditional_expected_score(
 
 class FirmByClass(UserDict[Any, FirmResult]):
     """A dict from each class to the `FirmResult` of its score, as `firm_by_class` returns it."""
-
-    def __missing__(self, target: Any) -> FirmResult:
-        raise KeyError(f"class={target!r} is unknown; expected one of {short(list(self), 8)}")
 
     @property
     def importances(self) -> pd.DataFrame:

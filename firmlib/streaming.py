@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
-from firmlib.estimation.scan import known, measured, read
+from firmlib.estimation.scan import measured, read
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
@@ -233,10 +233,11 @@ confidence_level
             )
         scales = [Column(c.values) if c.kind == "unknown" else c for c in columns.values()]
         each, population = zip(sums.values(), scales, strict=True), self.rows == "population"
-        estimate, kept = measured(each, total.sums[0].sum(), population, units)
+        names, weight = options["features"], total.sums[0].sum()
+        estimate, kept = measured(each, names, weight, population, units)
         return FirmResult(
-            estimate=known(estimate, options["features"]),
-            feature_names=tuple(sums),
+            estimate=estimate,
+            feature_names=tuple(names),
             sources=tuple(kept),
             n=n,
             rows=self.rows,

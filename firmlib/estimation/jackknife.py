@@ -32,9 +32,8 @@ class Estimate:
     @classmethod
     def untested(cls, V: np.ndarray, psi: np.ndarray | None = None) -> Estimate:
         """Return V without a test and, if it is that of a population, without errors."""
-        m = len(V)
-        psi = np.zeros((FOLDS, m)) if psi is None else psi
-        return cls(V, np.zeros((3, m)), np.full(m, np.nan), psi)
+        psi = np.zeros((FOLDS, len(V))) if psi is None else psi
+        return cls(V, np.zeros((3, len(V))), np.full(len(V), np.nan), psi)
 
     @classmethod
     def of_rows(cls, value: np.ndarray, rows: Rows) -> Estimate:
@@ -152,9 +151,8 @@ def degrees(psi: np.ndarray) -> np.ndarray:
     square = psi * psi
     J = square.sum(axis=0)
     folds = np.maximum((square > 1e-20 * J).sum(axis=0), 4)
-    return np.clip(
-        2 * J**2 / np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY), 3, folds - 1
-    )
+    spread = np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY)
+    return np.clip(2 * J**2 / spread, 3, folds - 1)
 
 
 def holm(p: np.ndarray) -> np.ndarray:

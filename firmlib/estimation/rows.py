@@ -34,20 +34,12 @@ class Rows:
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
 
-    @cached_property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.s)
+    n = property(lambda self: len(self.s))
 
     @cached_property
     def r(self) -> np.ndarray:
         """Centred scores."""
         return self.s - self.w @ self.s / self.w.sum()
-
-    @cached_property
-    def weighted(self) -> bool:
-        """Whether weights are other than 1."""
-        return bool((self.w != 1).any())
 
     @cached_property
     def centre(self) -> float:
@@ -58,7 +50,7 @@ class Rows:
     def parts(self) -> list[np.ndarray | None]:
         """What each row adds to its bin: 1 (None), r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
         r, w = self.s - self.centre, self.w
-        return [w, w * r, (w * r) ** 2, w * w, w * w * r] if self.weighted else [None, r, r * r]
+        return [w, w * r, (w * r) ** 2, w * w, w * w * r] if (w != 1).any() else [None, r, r * r]
 
     def taken(self, some: slice | np.ndarray) -> Rows:
         """Return some of the rows."""

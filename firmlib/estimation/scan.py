@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,14 +29,13 @@ Found = tuple[Estimate, list[Source]]
 Summed = tuple[Sums | Line, Column]
 
 AS_USUAL = How()
-NUMBERS = Column(np.empty(0))
 
 
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
     each = _summed(features, table, rows, how)
-    estimate, sources = measured(each, rows.w.sum(), rows.population, rows.unit is not None)
-    return known(estimate, [f.name for f in features]), sources
+    names, weight = [f.name for f in features], rows.w.sum()
+    return measured(each, names, weight, rows.population, rows.unit is not None)
 
 
 def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iterator[Summed]:
@@ -48,7 +47,7 @@ def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iter
         stored = _of_stored(block, table, rows) if sparse else {}
         for feature in block:
             if feature in stored:
-                yield stored[feature], NUMBERS
+                yield stored[feature], Column(np.empty(0))
                 continue
             some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
             column = read(feature, table, rows, how)
@@ -57,8 +56,7 @@ def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iter
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
     """Return a feature in the rows that count."""
-    column = feature.of(table)
-    column = column if isinstance(rows.keep, slice) else column.take(rows.keep)
+    column = feature.of(table).take(rows.keep)
     if how.missing == "raise":
         check_present(f"feature {feature.name!r}", column.values)
     return column
@@ -90,47 +88,42 @@ def _of_stored(features: Sequence[Any], table: Table, rows: Rows) -> dict[Any, S
         return {}
     f, at, count, d = data.data.astype(float), data.indices, np.diff(data.indptr), len(features)
     column, zeros = np.repeat(np.arange(d), count), np.flatnonzero(count < rows.n)
-    known = rows.n - np.bincount(column[np.isnan(f)], minlength=d)
-    most = [1.5 * 2 ** scales(n)[0] + 1 for n in known]
-    # levels by column; in each column the last one, infinity, stands for missing values
-    place = np.concatenate([column, zeros, np.arange(d)])
-    value = np.concatenate([np.nan_to_num(f, nan=np.inf), 0.0 * zeros, np.full(d, np.inf)])
-    levels, code = np.unique(np.column_stack([place, value]).view(complex), return_inverse=True)
-    if len(levels) > sum(most):
-        return {}
-    begin = np.flatnonzero(np.diff(np.real(levels), prepend=-1))
+    both = np.column_stack([np.append(column, zeros), np.append(f, 0.0 * zeros)])
+    levels, code = np.unique(both.view(complex), return_inverse=True)  # by column, then by value
+    begin, most = np.flatnonzero(np.diff(np.real(levels), prepend=-1)), 1.5 * 2 ** scales(rows.n)[0]
     each = np.split(np.imag(levels), begin[1:])
-    axes = [Axis.of_levels(own[:-1], ordered=True) for own in each]
-    width = np.array([len(axis.start) + 1 for axis in axes])
-    first = np.cumsum(width) - width
-    bins = np.arange(len(levels)) + np.repeat(first - begin, [len(own) for own in each])
-    bins[np.isinf(levels)] = first + width - 1
-    stored, zero, _ = np.split(bins[code.ravel()], [len(f), len(f) + len(zeros)])
-    sums = np.zeros((len(rows.parts), width.sum(), FOLDS))
+    if len(levels) > d * most:
+        return {}
+    axes = [Axis.of_levels(own, ordered=True) for own in each]
+    first = np.cumsum([0] + [len(axis.start) + 1 for axis in axes])  # of the bins of all columns
+    bins = np.arange(len(levels)) + np.repeat(first[:-1] - begin, [len(own) for own in each])
+    stored, zero = np.split(bins[code.ravel()], [len(f)])
+    sums = np.zeros((len(rows.parts), first[-1], FOLDS))
     for own, part in zip(sums, rows.parts, strict=True):
         part = np.ones(rows.n) if part is None else part
         cell = stored * FOLDS + rows.fold[at]
         own += np.bincount(cell, part[at], own.size).reshape(own.shape)
-        rest = np.bincount(rows.fold, part, FOLDS) - np.add.reduceat(own, first)
+        rest = np.bincount(rows.fold, part, FOLDS) - np.add.reduceat(own, first[:-1])
         own[zero] += rest[zeros]
-    parts = np.split(sums.swapaxes(1, 2), first[1:], axis=2)
-    found = map(Sums, axes, [rows.centre] * d, parts, known)
-    few = (len(own) <= m for own, m in zip(each, most, strict=True))
-    return dict(compress(zip(features, found, strict=True), few))
+    parts = np.split(sums.swapaxes(1, 2), first[1:-1], axis=2)
+    few = [k for k, own in enumerate(each) if len(own) <= most]
+    return {features[k]: Sums(axes[k], rows.centre, parts[k], rows.n) for k in few}
 
 
-def measured(each: Iterable[Summed], weight: float, population: bool, units: bool) -> Found:
-    """Return V and sources of features from their sums; V is nan if it cannot be estimated."""
+def measured(
+    each: Iterable[Summed], names: Sequence[str], weight: float, population: bool, units: bool
+) -> Found:
+    """Return V and sources of features from their sums."""
     each, parts, sources = iter(each), [Estimate.untested(np.zeros(0))], []
     while some := [*islice(each, _TOGETHER)]:
         sources += [one.source(column, weight) for one, column in some]
         alike = defaultdict(list)
         for k, (one, _) in enumerate(some):
-            alike[one.form].append(k)
+            alike[one.axis and (one.axis.K, one.axis.ordered, len(one.sums))].append(k)
         found = [_estimated([some[k][0] for k in at], population, units) for at in alike.values()]
         order = np.argsort(np.concatenate([*alike.values()]))
         parts.append(Estimate.concatenate(found).taken(order))
-    return Estimate.concatenate(parts), sources
+    return _known(Estimate.concatenate(parts), names), sources
 
 
 def _estimated(some: Sequence[Any], population: bool, units: bool) -> Estimate:
@@ -144,7 +137,7 @@ def _estimated(some: Sequence[Any], population: bool, units: bool) -> Estimate:
     return spread(sums, base, finest, ordered=some[0].axis.ordered, units=units)
 
 
-def known(estimate: Estimate, names: Sequence[str]) -> Estimate:
+def _known(estimate: Estimate, names: Sequence[str]) -> Estimate:
     """Return the estimate with 0 for V that is nan, and warn of these features."""
     silent = np.isnan(estimate.V)
     if not silent.any():

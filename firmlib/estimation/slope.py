@@ -30,7 +30,6 @@ class Line:
     nominal: bool = False
 
     axis: ClassVar[None] = None
-    form: ClassVar[tuple] = 0, 6, False
 
     @classmethod
     def of(cls, f: np.ndarray, rows: Rows, nominal: bool = False) -> Line:

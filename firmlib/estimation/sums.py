@@ -22,7 +22,6 @@ from firmlib.estimation.variance import Source, recentred
 from firmlib.tables.checks import check_integer, check_memory
 from firmlib.tables.columns import Column
 
-_MANY = 2**12  # bins that may take much memory
 _ROWS = 2**16  # at a time: what is calculated of them stays in the cache
 
 
@@ -140,9 +139,8 @@ class Axis:
     def find(self, f: np.ndarray) -> np.ndarray:
         """Return the bin of each value."""
         if self._table is None:
-            start, least = self.start, self.start[0]
-            found = start.searchsorted(np.fmax(f, least), side="right") - 1
-            return np.where(np.isnan(f), len(start), found)
+            found = self.start.searchsorted(np.fmax(f, self.start[0]), side="right") - 1
+            return np.where(np.isnan(f), len(self.start), found)
         centre, scale, bins = self._table
         with np.errstate(over="ignore"):
             half = ((f - centre) * scale).astype(np.float16)
@@ -155,7 +153,7 @@ class Axis:
         Half precision is finest at the centre, where bins are narrowest. None if too many starts
         are the same in it.
         """
-        start = self.levels if self.quick else ()
+        start = self.levels if self.quick else self.start[:0]
         if not len(start):
             return None
         lag = min(_LAG, len(start) - 1)
@@ -219,8 +217,7 @@ class Sums:
         """Return the sums of rows with values f; new levels get their own bins."""
         axis, found = axis.holding(f)
         shape = len(rows.parts), FOLDS, len(axis.start) + 1
-        if shape[2] > _MANY:
-            check_memory("the sums of a feature", shape)
+        check_memory("the sums of a feature", shape)
         sums = np.zeros((shape[0], FOLDS * shape[2]))
         for here in _parts(rows.n, max(_ROWS, sums.shape[1])):
             cell = rows.fold[here] * shape[2] + found[here]
@@ -247,11 +244,6 @@ class Sums:
             axis = replace(axis, most=0, p=shares(mine))
         sums = mine + placed(theirs, start, axis)
         return type(self)(axis, centre, sums, self.known + other.known)
-
-    @property
-    def form(self) -> tuple[int, int, bool]:
-        """What features have in common whose sums fit into one array."""
-        return self.axis.K, len(self.sums), self.axis.ordered
 
     def plain(self) -> float:
         """Return V = sum p m^2 - (sum p m)^2 of a population."""

@@ -79,10 +79,16 @@ def test_equal(bins: Bins) -> np.ndarray:
     noise = (u - p * u).sum(axis=-1)
     between = ((1 - 2 * p) * u * u).sum(axis=-1) + (p * u).sum(axis=-1) ** 2
     within = ((1 - p) ** 2 * u * u / np.maximum(n - 1, 1)).sum(axis=-1)
+    found = f_test(signal, noise, between, within)
+    return np.where((p > 0).sum(axis=-1) < 2, 1.0, found)
+
+
+def f_test(signal: Any, noise: Any, between: Any, within: Any) -> Any:
+    """Return the p-value of a signal whose mean is the noise, with these variances of both."""
     with np.errstate(all="ignore"):
         found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
-    found = np.where(noise > TINY, found, signal <= TINY)
-    return np.where(((p > 0).sum(axis=-1) < 2) | np.isnan(found), 1.0, found)
+    found = np.where(np.abs(noise) > 1e-15 * signal, found, signal <= TINY)
+    return np.where(np.isnan(found), 1.0, found)
 
 
 def cauchy(p: np.ndarray) -> np.ndarray:

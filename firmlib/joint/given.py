@@ -24,7 +24,7 @@ from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
 from firmlib.estimation.variance import Source
-from firmlib.features import Feature, Group, coordinate
+from firmlib.features import Feature, Group
 from firmlib.joint.interactions import BEYOND_FIRST, contrast, nothing
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column
@@ -44,21 +44,19 @@ MOST_PRODUCTS = 600  # beyond, products of two columns cost more than they tell
 
 
 def adds_to(
-    found: Mapping[str, Feature | Group], table: Table, sample: Rows, known: Sequence[str], how: How
+    found: Mapping[str, Feature | Group], table: Table, sample: Rows, known: Sequence[Any], how: How
 ) -> tuple[Estimate, list[Source], tuple[str, ...]]:
     """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F, and notes."""
-    if both := [f.name for f in found.values() if f.name in known]:
+    if both := [f.name for f in found.values() if f.name in {g.name for g in known}]:
         raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
     alone = {name: f for name, f in found.items() if isinstance(f, Feature) and not known}
     single, sources = scan([*alone.values()], table, sample, how)
     each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
-    given = [read(coordinate(name), table, sample, how) for name in known]
+    given = [column for f in known for column in _columns(f, table, sample, how)]
     gains, silent, memory = {}, [], {}
     others = [(name, f) for name, f in found.items() if name not in each]
     for name, feature in progress(others, "features"):
-        group = isinstance(feature, Group)
-        parts = [Feature(name, Table.column, j) for j in feature.places] if group else [feature]
-        F = [read(part, table, sample, how) for part in parts]
+        F = _columns(feature, table, sample, how)
         mark = np.sin(1.0 + np.arange(sample.n)) @ np.nansum([c.values for c in F], axis=0)
         there = np.all([~np.isnan(c.values) | (how.missing != "drop") for c in F + given], axis=0)
         f, g = ([c.take(there) for c in some] for some in (F, given))
@@ -72,7 +70,8 @@ def adds_to(
             one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
         else:
             one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        each[name] = one, Source("group" if group else F[0].kind, float(mark))
+        kind = "group" if isinstance(feature, Group) else F[0].kind
+        each[name] = one, Source(kind, float(mark))
     if silent:
         why = "constant, missing, a new level in nearly every row, or linear in the given columns"
         warn(f"importance 0 for {short(silent)}: {why}")
@@ -83,6 +82,12 @@ def adds_to(
     notes = (f"with twice the rows, V would still grow for {', '.join(grow)}",) if grow else ()
     estimates, sources = zip(*(each[name] for name in found), strict=True)
     return Estimate.concatenate(estimates), [*sources], notes
+
+
+def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
+    """Return the columns of a feature in the rows that count."""
+    parts = [Feature(f.name, Table.column, j) for j in f.places] if isinstance(f, Group) else [f]
+    return [read(part, table, sample, how) for part in parts]
 
 
 def _follows(X: np.ndarray, G: np.ndarray) -> bool:
@@ -185,7 +190,7 @@ def fitted(rows: Rows, F: np.ndarray, r: np.ndarray, width: int, every: int = 1)
             seen = (part != k) & (rows.fold // PARTS % every == 0)
             if not seen.any():  # few units
                 continue
-            w, target = rows.w[seen] if rows.weighted else None, r[k, seen] / sd
+            w, target = rows.w[seen] if len(rows.parts) > 3 else None, r[k, seen] / sd
             tried: Any = [(RidgeCV(RIDGES).fit(Z[seen], target, w), Z) for Z in bases]
             ridge, Z = max(tried, key=lambda one: one[0].best_score_)
             room = 0.25 * np.ptp(target)  # rare values may lie far out

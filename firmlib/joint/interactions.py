@@ -10,7 +10,7 @@ two columns:
 It is 0 for every pair if the score is additive, whatever the correlations of the columns.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -21,10 +21,10 @@ from scipy.sparse import csr_array
 
 from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows, rows_of
-from firmlib.estimation.scan import read, scan
+from firmlib.estimation.scan import read
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Bins, Source, left_out, pooled
-from firmlib.features import Feature, Pairs, two_values
+from firmlib.estimation.variance import Bins, Source, f_test, left_out, pooled
+from firmlib.features import Pairs
 from firmlib.scores import Score, respond
 from firmlib.tables.checks import check_memory
 from firmlib.tables.columns import Column
@@ -144,14 +144,10 @@ def unexplained(
 
 def pairs(
     pairs: Pairs, table: Table, rows: Rows, how: How
-) -> tuple[Estimate, list[Source], list[str], Unexplained | None]:
-    """Return V and sources of all pairs, names and, of interactions, what is unexplained."""
+) -> tuple[Estimate, list[Source], list[str], Unexplained]:
+    """Return V, sources and names of all pairs, and what is unexplained."""
     some = pairs.parts(table)
     count = len(some) * (len(some) - 1) // 2
-    if pairs.kind != "interaction":
-        check_memory(f"{count} pairs of {len(some)} columns", (4, FOLDS, count))
-        both = list(_binary(some, table, pairs.kind))
-        return *scan(both, table, rows, how), [f.name for f in both], None
     if count > MOST_PAIRS:
         fewer = f"expected at most {MOST_PAIRS}: name fewer columns, such as the most important"
         raise ValueError(f"interactions of {len(some)} columns are {count} pairs; {fewer}")
@@ -168,22 +164,6 @@ def pairs(
     place = np.sin(1.0 + np.arange(rows.n))  # the same cells have the same mark
     sources = [Source("pair", mark=float((a + b) @ place)) for a, b in each]
     return Estimate.concatenate(found), sources, names, unexplained
-
-
-def _binary(some: Sequence[Feature], table: Table, kind: str) -> Iterator[Feature]:
-    """Yield the xor, or the four conjunctions, of each pair of features with two values."""
-    each = [(f.name, *two_values(f, table)) for f in some]
-    for (f, u, x), (g, v, y) in combinations(each, 2):
-        if kind == "xor":
-            yield Feature(f"{f} ⊕ {g}", lambda x, y: np.abs(x - y), x, y, ready=True)
-            continue
-        for i, j in np.ndindex(2, 2):
-            name = f"{f}={u[i]} ∧ {g}={v[j]}"
-            yield Feature(name, _both, x, y, i, j, ready=True)
-
-
-def _both(x: np.ndarray, y: np.ndarray, i: int, j: int) -> np.ndarray:
-    return 1.0 * ((x == i) & (y == j))
 
 
 def nothing(rows: Rows) -> Estimate:
@@ -222,12 +202,7 @@ def contrast(
     if rows.population:
         return Estimate.untested(np.array([signal]))
     within = (u**2 / np.maximum(cells.n - 1, 1)).sum()
-    pvalue = float(signal <= TINY or V[0] <= 0)
-    if not pvalue and abs(noise) > 1e-15 * signal:
-        with np.errstate(all="ignore"):
-            found = special.fdtrc(noise**2 / between, noise**2 / within, signal / noise)
-        pvalue = np.nan_to_num(found, nan=1.0)
-
+    pvalue = f_test(signal, noise, between, within) if V[0] > 0 else 1.0
     rest = cells.rest.sum()
     least = 4 * (cells.p * u).sum() * (not units)  # effects within units shift all means alike
     psi = influence(V, without, np.bincount(rows.fold, rows.w, G))

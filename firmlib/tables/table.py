@@ -87,9 +87,7 @@ class Table:
             return Column(values)
         data = self.readable
         if is_sparse(data):
-            some = slice(*data.indptr[[j, j + 1]])
-            values = np.zeros(self.n, data.dtype)
-            values[data.indices[some]] = data.data[some]
+            values = data[:, [j]].toarray()
         else:
             values = (data.iloc if hasattr(data, "iloc") else data)[:, j]
         column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
@@ -123,13 +121,11 @@ class Table:
         return data if number else None  # a masked array holds more
 
     def stored(self, places: list[int]) -> Any:
-        """Return some columns as a sparse matrix of numbers; None if they must be read whole."""
+        """Return columns as a sparse matrix of finite numbers; None if one must be read whole."""
         data = self.readable[:, places]
-        if data.dtype.kind not in "iuf" or not self.categorical.isdisjoint(places):
-            return None
         most = np.inf if data.dtype.kind == "f" else 2**53  # floats merge larger integers
-        largest = np.fmax.reduce(np.abs(data.data.astype(float)), initial=0)
-        return data if largest < most else None
+        numbers = data.dtype.kind in "iuf" and self.categorical.isdisjoint(places)
+        return data if numbers and (np.abs(data.data.astype(float)) < most).all() else None
 
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
