@@ -218,8 +218,8 @@ def _two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
-def resolve(features: Any, table: Table) -> Sequence[Feature | Group]:
-    """Return the `features` of `firm` as functions of a table."""
+def resolve(features: Any, table: Table, what: str = "feature") -> Sequence[Feature | Group]:
+    """Return the `features` of `firm` as functions of a table; `what` they are, for messages."""
     if features is None or isinstance(features, exclude):
         without = {table.place(j) for j in features.columns} if features else ()
         left = [j for j in range(table.width) if j not in without]
@@ -227,7 +227,7 @@ def resolve(features: Any, table: Table) -> Sequence[Feature | Group]:
     elif isinstance(features, Pairs):
         found = list(_of_pairs(features, table))
     elif isinstance(features, Mapping):
-        found = [_of_item(f, table, str(name)) for name, f in features.items()]
+        found = [_of_item(f, table, what, str(name)) for name, f in features.items()]
     elif len(getattr(features, "shape", ())) == 2:
         values = Table(features, "features", at_least=0)
         check_shape("features", values.data.shape, (table.n, None))
@@ -235,9 +235,9 @@ def resolve(features: Any, table: Table) -> Sequence[Feature | Group]:
         found = [Feature(name, values.column, j, ready=True) for j, name in enumerate(values.names)]
     else:
         several = np.iterable(features) and not isinstance(features, str)
-        found = [_of_item(f, table) for f in (features if several else [features])]
+        found = [_of_item(f, table, what) for f in (features if several else [features])]
     if not found:
-        raise ValueError("features is empty; expected at least one")
+        raise ValueError(f"{what}s are empty; expected at least one")
     return found
 
 
@@ -257,7 +257,7 @@ def is_place(j: Any) -> bool:
     return isinstance(j, str) or is_integer(j)
 
 
-def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
+def _of_item(f: Any, table: Table, what: str, name: str | None = None) -> Feature | Group:
     """Return a column, a callable, a group or, under a name, values as a feature."""
     listed = name is not None and isinstance(f, list | tuple) and len(f) > 0
     if listed and all(map(is_place, f)) and len(set(f)) == len(f):  # repeated, they are values
@@ -270,8 +270,8 @@ def _of_item(f: Any, table: Table, name: str | None = None) -> Feature | Group:
         name = name or str(getattr(f, "__name__", repr(f)))
         return Feature(name, lambda table: read(f"feature {name!r}", f(table.data), table.n))
     if is_place(f):
-        place = table.place(f)
+        place = table.place(f, what)
         return Feature(name or table.names[place], Table.column, place)
     if name is None:
-        raise ValueError(f"feature {f!r} must be a column, a callable or, in a dict, values")
+        raise ValueError(f"{what} {f!r} must be a column, a callable or, in a dict, values")
     return Feature(name, Column, *table.vector(f"feature {name!r}", f), ready=True)

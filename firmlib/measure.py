@@ -113,7 +113,7 @@ def firm(
     table = Table.of(X).with_categorical(categorical)
     response = respond(score, table, response_method=response_method, target=target)
     sample = rows_of(response.values, table, sample_weight, groups, population=rows == "population")
-    known = () if given is None else resolve(given, table)
+    known = () if given is None else resolve(given, table, "given feature")
     return FirmResult(
         **_estimate(features, table, sample, known, how, feature_names),
         rows=rows,
@@ -149,8 +149,8 @@ def _estimate(
     else:
         estimate, sources = scan(found, table, sample, how)
     measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
-    measured["given"] = tuple(check_names([f.name for f in known])) if known else ()
-    return {**measured, "n": sample.n, "notes": notes, "unexplained": unexplained}
+    measured |= {"given": tuple(f.name for f in known), "n": sample.n}
+    return {**measured, "notes": notes, "unexplained": unexplained}
 
 
 def as_how(method: str, rows: str, missing: str, n_bins: Any, level: float) -> How:

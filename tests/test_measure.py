@@ -116,10 +116,17 @@ def test_repeated_column_names_can_be_overridden():
     np.testing.assert_array_equal(result.importances, firm(S, X).importances)
 
 
-def test_given_columns_that_share_a_name_are_refused():
-    table = pd.DataFrame(X, columns=["a", "a", "b"])
-    with pytest.raises(ValueError, match=r"^given=1 must be columns of X, each only once"):
-        firm(S, table, ["b"], given=1)
+@pytest.mark.filterwarnings("ignore:.*rows are few")
+def test_given_features_are_read_like_others():
+    expected = firm(S, X, [2], given=1)
+    table = pd.DataFrame(X, columns=["a", "a", "b"])  # position 1 is not the first "a"
+    for known in (1, lambda T: np.asarray(T)[:, 1], {"g": X[:, 1]}, [1]):
+        found = firm(S, table, ["b"], given=known)
+        np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-6)
+    two = firm(S, X, [2], given=[0, 1])
+    np.testing.assert_allclose(firm(S, X, [2], given={"g": [0, 1]}).variance, two.variance)
+    assert firm(S, X, given=[1]).feature_names == ("x0", "x2")
+    assert firm(S > 0, X > 0, features.Pairs("xor", [0, 1]), given=2).given == ("x2",)
 
 
 def test_weights_and_groups_may_be_columns():

@@ -201,7 +201,7 @@ RESOLVED = [
     (X, ["age"], r"^feature 'age' is not a column of X, whose 3 columns are \['x0', 'x1', 'x2"),
     (X, [True], r"^feature True must be a column"),
     (np.eye(2, 50), "age", r"^feature 'age' is not .* whose 50 columns are .*'x7', …\]$"),
-    (X, features.exclude(0, 1, 2), "^features is empty"),
+    (X, features.exclude(0, 1, 2), "^features are empty"),
     (X, S, r"^feature .* must be a column, .* in a dict, values"),
     (X, LABELS.tolist(), r"^feature names must differ, got 'x\d' \d+ times"),
     (X, [0, [1, 2]], r"^feature \[1, 2\] must be a column"),
@@ -262,10 +262,10 @@ CASES += [
     *[
         (lambda given=given: firm(S, X, [2], given=given), message)
         for given, message in [
-            (np.sin, "^given=<ufunc 'sin'> must be columns of X; to use a function, add a column"),
-            (S, "^given column .* is not a column of X"),
-            ([], r"^given=\[\] must be columns of X, each only once"),
-            (["x0", 0], "^given=.* must be columns of X, each only once"),
+            (np.sin, r"^feature 'sin' has shape"),
+            (S, "^given feature .* must be a column, a callable or, in a dict, values"),
+            ([], "^given features are empty"),
+            (["x0", "no"], "^given feature 'no' is not a column of X"),
         ]
     ],
     (lambda: firm(S, X, categorical=["m"]), "^categorical column 'm' is not a column of X"),

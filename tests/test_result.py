@@ -205,7 +205,7 @@ def test_a_mapping_with_tables_and_panels():
         pd.testing.assert_frame_equal(part.drop(columns="class"), results[label].to_frame())
     assert repr(results).startswith("FirmByClass: 3 classes, importances:\n")
     assert results.get("maybe") is None
-    with pytest.raises(KeyError, match=r"class='maybe' is unknown; expected one of \['no', 'so'"):
+    with pytest.raises(KeyError, match="'maybe'"):
         results["maybe"]
     figure = results.plot(n=3, columns=2)
     assert [ax.get_title() for ax in figure.axes] == ["no", "so", "yes"]

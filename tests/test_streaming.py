@@ -417,13 +417,14 @@ def test_the_sample_of_a_long_table_does_not_depend_on_labels():
 
 def test_an_error_leaves_the_stream_unchanged(monkeypatch):
     X, s = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40.0)
-    stream = StreamingFirm().partial_fit(X, s)
-    before = stream.result()
+    words = StreamingFirm().partial_fit(pd.DataFrame({"w": list("abab")}), s[:4])
     with monkeypatch.context() as patch:
         patch.setattr("firmlib.tables.checks.MEMORY_LIMIT", 100)
-        patch.setattr("firmlib.estimation.sums._MANY", 0)
         with pytest.raises(ValueError, match="GiB"):
-            stream.partial_fit(X, s)
+            words.partial_fit(pd.DataFrame({"w": np.arange(5000).astype(str)}), np.zeros(5000))
+    assert words.result().n == 4
+    stream = StreamingFirm().partial_fit(X, s)
+    before = stream.result()
     with pytest.raises(ValueError, match="must be a fitted model or callable"):
         stream.fit(iter([X]), s)
     with pytest.raises(ValueError, match=r"X has .*features"):

@@ -252,13 +252,14 @@ def test_units_are_told_by_labels_of_any_kind(labels):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [33, 1000])
-def test_sparse_columns_without_zeros_or_values_are_as_dense_ones(n, weighted):
+@pytest.mark.parametrize(("n", "missing"), [(33, True), (33, False), (1000, True), (1000, False)])
+def test_sparse_columns_without_zeros_or_values_are_as_dense_ones(n, weighted, missing):
     rng = np.random.default_rng(0)
     full = rng.poisson(6, n) + 1.0
     half = np.where(rng.random(n) < 0.3, full, 0.0)
     gaps = np.where(rng.random(n) < 0.7, np.nan, rng.integers(0, 40, n))
     X = np.column_stack([full, half, np.where(rng.random(n) < 0.1, np.nan, full), gaps])
+    X = X if missing else np.nan_to_num(np.column_stack([X, full % 2 + 1]), nan=-2.0)
     options = {"sample_weight": rng.choice([0.5, 1, 1.5], n)} if weighted else {}
     s = full + rng.normal(size=n)
     dense, thin = (firm(s, table, **options) for table in (X, sparse.csr_array(X)))

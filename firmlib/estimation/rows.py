@@ -34,7 +34,7 @@ class Rows:
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
 
-    n = property(lambda self: len(self.s))
+    n = cached_property(lambda self: len(self.s))
 
     @cached_property
     def r(self) -> np.ndarray:

@@ -51,12 +51,13 @@ def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iter
                 continue
             some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
             column = read(feature, table, rows, how)
-            yield summed(column, rows, how, some), column.scale
+            yield summed(column, rows, how, some), column._replace(values=np.empty(0))
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
     """Return a feature in the rows that count."""
-    column = feature.of(table).take(rows.keep)
+    column = feature.of(table)
+    column = column if isinstance(rows.keep, slice) else column.take(rows.keep)
     if how.missing == "raise":
         check_present(f"feature {feature.name!r}", column.values)
     return column

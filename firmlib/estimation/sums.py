@@ -120,7 +120,7 @@ class Axis:
     def grown(self, levels: np.ndarray) -> Self:
         """Return bins in which new levels have bins of their own, if there is room."""
         own = self.levels
-        new = np.setdiff1d(levels, own)
+        new = np.setdiff1d(levels[np.isfinite(levels)], own)
         room = int(min(self.most - len(own), len(new)))
         some = new[np.arange(room) * len(new) // max(room, 1)]
         grown = self.of_levels(np.union1d(own, some))
@@ -130,9 +130,9 @@ class Axis:
         """Return bins with new levels, and the bin of each value."""
         found = np.concatenate([self.find(f[here]) for here in _parts(len(f))])
         if self.most:
-            new = np.append(self.start, np.nan).take(found) != f
-            if new.any() and (new := new & ~np.isnan(f)).any():
-                grown = self.grown(f[new])
+            new = f[np.append(self.start, np.nan).take(found) != f]
+            if not np.isnan(new).all():
+                grown = self.grown(new)
                 return grown, grown.find(f)
         return self, found
 
@@ -217,7 +217,8 @@ class Sums:
         """Return the sums of rows with values f; new levels get their own bins."""
         axis, found = axis.holding(f)
         shape = len(rows.parts), FOLDS, len(axis.start) + 1
-        check_memory("the sums of a feature", shape)
+        if shape[2] > 2**12:
+            check_memory("the sums of a feature", shape)
         sums = np.zeros((shape[0], FOLDS * shape[2]))
         for here in _parts(rows.n, max(_ROWS, sums.shape[1])):
             cell = rows.fold[here] * shape[2] + found[here]
