@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 import firmlib
 
-REPEATS = {30: 100, 100: 100, 300: 80, 1000: 60, 10_000: 20}
+REPEATS = {30: 100, 100: 100, 300: 80, 1000: 60, 10_000: 100}
 NORMAL, UNIFORM = stats.norm(), stats.uniform(-2, 4)
 GRID = np.linspace(-40, 40, 2_000_001)
 Array = np.ndarray

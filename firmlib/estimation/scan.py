@@ -21,7 +21,7 @@ from firmlib.tables.table import Table, is_sparse
 
 _FEW = 2**14  # up to this many rows, all of them determine the bins
 _LOOKED_AT = 64  # features that may be needed to tell rows apart
-_TOGETHER = 128  # features whose sums are held at a time
+_CELLS, _TOGETHER = 2**20, 128  # sums, and features, that are held at a time
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -33,9 +33,8 @@ AS_USUAL = How()
 
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
-    each = _summed(features, table, rows, how)
-    names, weight = [f.name for f in features], rows.w.sum()
-    return measured(each, names, weight, rows.population, rows.unit is not None)
+    each, names = _summed(features, table, rows, how), [f.name for f in features]
+    return measured(each, names, rows.w.sum(), rows.population, rows.unit is not None)
 
 
 def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iterator[Summed]:
@@ -116,7 +115,8 @@ def measured(
 ) -> Found:
     """Return V and sources of features from their sums."""
     each, parts, sources = iter(each), [Estimate.untested(np.zeros(0))], []
-    while some := [*islice(each, _TOGETHER)]:
+    for first in each:
+        some = [first, *islice(each, min(_CELLS // first[0].sums.size, _TOGETHER))]
         sources += [one.source(column, weight) for one, column in some]
         alike = defaultdict(list)
         for k, (one, _) in enumerate(some):
