@@ -194,6 +194,8 @@ class Pairs:
 
 def _of_pairs(pairs: Pairs, table: Table) -> Iterator[Feature]:
     """Yield the xor, or the four conjunctions, of each pair of features with two values."""
+    if pairs.kind == "interaction":
+        raise ValueError("interactions are no features to combine with others; use 'xor'")
     parts = pairs.parts(table)
     check_memory(f"each {pairs.kind} of {len(parts)} columns", (len(parts), len(parts), 100))
     each = [(f.name, *_two_values(f, table)) for f in parts]

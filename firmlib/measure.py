@@ -16,7 +16,7 @@ from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import How
-from firmlib.features import Group, Place, check_names, resolve
+from firmlib.features import Feature, Group, Pairs, Place, check_names, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import check_integer, check_number, check_option
@@ -129,10 +129,13 @@ def _estimate(
 ) -> dict[str, Any]:
     """Return what a result says of these features: estimates, sources, names, notes and so on."""
     notes, unexplained, found = (), None, ()
-    crossed = features if getattr(features, "kind", "") == "interaction" else None
+    crossed = features if isinstance(features, Pairs) and features.kind == "interaction" else None
     if crossed is None:
-        found, own = resolve(features, table), [g.name for g in known if features is None]
-        found = [f for f in found if f.name not in own]
+        own = [g.args for g in known if isinstance(g, Feature) and g.function is Table.column]
+        found = resolve(features, table)
+        found = [f for f in found if features is not None or vars(f).get("args") not in own]
+        if not found:
+            raise ValueError("given= has all columns; expected at least one other")
         names = check_names([f.name for f in found], names)
     elif known:
         raise ValueError("given= cannot be combined with interactions, only with other features")

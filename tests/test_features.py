@@ -61,6 +61,12 @@ def test_a_number_that_may_be_two_columns_is_refused(asked):
     np.testing.assert_array_equal(features.coordinate(-1)(table), [0, 0, 1])
 
 
+def test_a_table_of_features_may_have_any_names():
+    s, kind = np.arange(40.0), np.arange(40) % 3
+    result = firm(s, kind[:, None], pd.DataFrame({"kind": kind, "args": s}))
+    assert result.feature_names == ("kind", "args")
+
+
 @pytest.mark.parametrize(
     "values",
     [[1, 0, 1, 0], [0.5, 1, 2, 3], [True, False, True, True], list("aabb"), (1, 1, 0, 0), [9] * 4],

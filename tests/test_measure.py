@@ -126,6 +126,7 @@ def test_given_features_are_read_like_others():
     two = firm(S, X, [2], given=[0, 1])
     np.testing.assert_allclose(firm(S, X, [2], given={"g": [0, 1]}).variance, two.variance)
     assert firm(S, X, given=[1]).feature_names == ("x0", "x2")
+    assert firm(S, X, given={"g": 1}).feature_names == ("x0", "x2")
     assert firm(S > 0, X > 0, features.Pairs("xor", [0, 1]), given=2).given == ("x2",)
 
 

@@ -52,6 +52,7 @@ CASES = [
     (lambda: firm(S, X, groups=[1, 2]), r"^groups has shape \(2,\), expected"),
     (lambda: firm(S, X, groups=0 * ONES), "has one label; expected at least 2"),
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
+    (lambda: firm(S, X, given=[0, 1, 2]), "^given= has all columns"),
     (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
         "^estimator=RandomForestClassifier is not a fitted SVM, kernel ridge or linear",
@@ -266,6 +267,7 @@ CASES += [
             (S, "^given feature .* must be a column, a callable or, in a dict, values"),
             ([], "^given features are empty"),
             (["x0", "no"], "^given feature 'no' is not a column of X"),
+            (features.Pairs("interaction", [0, 1]), "^interactions are no features to combine"),
         ]
     ],
     (lambda: firm(S, X, categorical=["m"]), "^categorical column 'm' is not a column of X"),

@@ -68,10 +68,7 @@ class Estimate:
         """The importances, sqrt(V)."""
         return np.sqrt(np.maximum(self.V, 0))
 
-    @property
-    def J(self) -> np.ndarray:
-        """The jackknife's variance of V."""
-        return (self.psi**2).sum(axis=0)
+    J = property(lambda self: (self.psi**2).sum(axis=0))  # the jackknife's variance of V
 
     @property
     def slope(self) -> np.ndarray:

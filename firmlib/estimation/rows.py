@@ -105,7 +105,7 @@ def rows_of(
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     few = table.whole and unit.max() < FOLDS  # by hash, some would share a fold
-    fold = unit if few else ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
+    fold = 7 * unit % FOLDS if few else ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
     return Rows(s, w, fold, unit, keep)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, compress, groupby, tee
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from firmlib.tables.table import Table, is_sparse
 
 _FEW = 2**14  # up to this many rows, all of them determine the bins
 _LOOKED_AT = 64  # features that may be needed to tell rows apart
-_CELLS, _TOGETHER = 2**20, 128  # sums, and features, that are held at a time
+_CELLS = 2**20  # sums that are held at a time, about
+_TOGETHER = 128  # sparse columns that are read together
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -83,17 +84,22 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
 def _of_stored(features: Sequence[Any], table: Table, rows: Rows) -> dict[Any, Sums]:
     """Return the sums of sparse columns of few levels, of which only stored values are read."""
     features = [f for f in features if f.function is Table.column]
-    data = table.stored([f.args[0] for f in features])
-    if not features or data is None:
+    features = [f for f in features if f.args[0] not in table.categorical]
+    data = table.readable[:, [f.args[0] for f in features]]
+    if not features or data.dtype.kind not in "iuf":
         return {}
     f, at, count, d = data.data.astype(float), data.indices, np.diff(data.indptr), len(features)
     column, zeros = np.repeat(np.arange(d), count), np.flatnonzero(count < rows.n)
-    both = np.column_stack([np.append(column, zeros), np.append(f, 0.0 * zeros)])
-    levels, code = np.unique(both.view(complex), return_inverse=True)  # by column, then by value
-    begin, most = np.flatnonzero(np.diff(np.real(levels), prepend=-1)), 1.5 * 2 ** scales(rows.n)[0]
+    most = np.inf if data.dtype.kind == "f" else 2**53  # floats merge larger integers
+    fits = np.bincount(column[~(np.abs(f) < most)], minlength=d) == 0
+    both = np.column_stack([np.append(column, zeros), np.append(f, 0.0 * zeros)]).view(complex)
+    levels, code = np.unique(both, return_inverse=True)  # by column, then by value
+    begin = np.flatnonzero(np.diff(np.real(levels), prepend=-1))
     each = np.split(np.imag(levels), begin[1:])
-    if len(levels) > d * most:
-        return {}
+    if fits.all():
+        fits = np.array([len(own) <= 1.5 * 2 ** scales(rows.n)[0] for own in each])
+    if not fits.all():  # other columns are read whole
+        return _of_stored([*compress(features, fits)], table, rows)
     axes = [Axis.of_levels(own, ordered=True) for own in each]
     first = np.cumsum([0] + [len(axis.start) + 1 for axis in axes])  # of the bins of all columns
     bins = np.arange(len(levels)) + np.repeat(first[:-1] - begin, [len(own) for own in each])
@@ -105,18 +111,19 @@ def _of_stored(features: Sequence[Any], table: Table, rows: Rows) -> dict[Any, S
         own += np.bincount(cell, part[at], own.size).reshape(own.shape)
         rest = np.bincount(rows.fold, part, FOLDS) - np.add.reduceat(own, first[:-1])
         own[zero] += rest[zeros]
-    parts = np.split(sums.swapaxes(1, 2), first[1:-1], axis=2)
-    few = [k for k, own in enumerate(each) if len(own) <= most]
-    return {features[k]: Sums(axes[k], rows.centre, parts[k], rows.n) for k in few}
+    found = zip(features, axes, np.split(sums.swapaxes(1, 2), first[1:-1], axis=2), strict=True)
+    return {f: Sums(axis, rows.centre, own, rows.n) for f, axis, own in found}
 
 
 def measured(
     each: Iterable[Summed], names: Sequence[str], weight: float, population: bool, units: bool
 ) -> Found:
     """Return V and sources of features from their sums."""
-    each, parts, sources = iter(each), [Estimate.untested(np.zeros(0))], []
-    for first in each:
-        some = [first, *islice(each, min(_CELLS // first[0].sums.size, _TOGETHER))]
+    parts, sources = [Estimate.untested(np.zeros(0))], []
+    sizes, each = tee(each)
+    cells = accumulate(one.sums.size for one, _ in sizes)
+    for _, batch in groupby(zip(cells, each, strict=True), lambda pair: pair[0] // _CELLS):
+        some = [pair for _, pair in batch]
         sources += [one.source(column, weight) for one, column in some]
         alike = defaultdict(list)
         for k, (one, _) in enumerate(some):

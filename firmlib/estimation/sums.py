@@ -98,15 +98,8 @@ class Axis:
         shared = cls.of_levels(start, most=0, **options)
         return replace(shared, p=np.diff(f.searchsorted(shared.start), append=len(f)) / len(f))
 
-    @property
-    def K(self) -> int:
-        """The finest scale."""
-        return len(self.start).bit_length() - 1
-
-    @property
-    def levels(self) -> np.ndarray:
-        """The starts of bins that are not empty."""
-        return np.unique(self.start[np.isfinite(self.start)])
+    K = property(lambda self: len(self.start).bit_length() - 1)  # the finest scale
+    levels = property(lambda self: np.unique(self.start[np.isfinite(self.start)]))
 
     def scales(self, known: float) -> tuple[int, int]:
         """Return the base scale and the finest scale for rows with independent values."""

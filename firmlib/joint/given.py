@@ -70,8 +70,7 @@ def adds_to(
             one = contrast(rows, rows.r, _cells(rows, g), _cells(rows, f), BEYOND_FIRST)
         else:
             one, gains[name] = _of_models(rows, X, G, memory.setdefault(there.tobytes(), {}))
-        kind = "group" if isinstance(feature, Group) else F[0].kind
-        each[name] = one, Source(kind, float(mark))
+        each[name] = one, Source("group" if isinstance(feature, Group) else F[0].kind, float(mark))
     if silent:
         why = "constant, missing, a new level in nearly every row, or linear in the given columns"
         warn(f"importance 0 for {short(silent)}: {why}")

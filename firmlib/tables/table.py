@@ -120,13 +120,6 @@ class Table:
         number = type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
         return data if number else None  # a masked array holds more
 
-    def stored(self, places: list[int]) -> Any:
-        """Return columns as a sparse matrix of finite numbers; None if one must be read whole."""
-        data = self.readable[:, places]
-        most = np.inf if data.dtype.kind == "f" else 2**53  # floats merge larger integers
-        numbers = data.dtype.kind in "iuf" and self.categorical.isdisjoint(places)
-        return data if numbers and (np.abs(data.data.astype(float)) < most).all() else None
-
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
         if isinstance(value, str):
