@@ -70,7 +70,7 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     """
     if rows.n <= _FEW or how.n_bins or how.slope or rows.population:
         return slice(None)
-    key, m = np.full(rows.n, _ODD), _SAMPLE * 2 ** scales(rows.n)[1]
+    key, m = np.full(1, _ODD), _SAMPLE * 2 ** scales(rows.n)[1]
     for feature in features:
         column = read(feature, table, rows, how)
         if column.kind != "nominal":

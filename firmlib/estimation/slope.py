@@ -37,8 +37,8 @@ class Line:
         centre = float(np.median(f)) if rows.n else 0.0
         unit = float(np.abs(f - centre).max(initial=0))
         f, w, r = (f - centre) / (unit or 1), rows.w, rows.s - rows.centre
-        terms = (w, w * f, w * f * f, w * r, w * r * f, w * w)
-        sums = np.array([np.bincount(rows.fold, a, FOLDS) for a in terms])
+        terms = (w, 1), (w, f), (w * f, f), (w * r, 1), (w * r, f), (w, w)
+        sums = np.array([np.bincount(rows.fold, a * b, FOLDS) for a, b in terms])
         return cls(sums, centre, unit, rows.centre, nominal)
 
     def merged(self, other: Any, codes: Column | None = None) -> Line:
