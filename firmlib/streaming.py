@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
-from firmlib.estimation.scan import measured, read
+from firmlib.estimation.scan import joined, measured, read
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import Sums, summed
 from firmlib.features import Group, Pairs, Place, check_names, resolve
@@ -153,7 +153,9 @@ confidence_level
             return state.bins()
         response = respond(score, table, response_method=self.response_method, target=self.target)
         weights, population = (sample_weight, groups), self.rows == "population"
-        rows = rows_of(response.values, table, *weights, population=population, start=start)
+        near = state.total.middle if state.n else np.nan
+        options: Any = {"population": population, "start": start, "near": near}
+        rows = rows_of(response.values, table, *weights, **options)
         found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
         if not found or any(isinstance(f, Group) or f.ready for f in found):
             wanted = "pairs, groups and ready values need all rows at once; use firm on a table"
@@ -166,7 +168,8 @@ confidence_level
             before = state.columns.get(name, UNKNOWN)
             column = read(feature, table, rows, self._how).joined(f"feature {name!r}", before)
             axis = None if before.kind == "unknown" else state.sums[name].axis
-            sums[name], columns[name] = summed(column, rows, self._how, axis=axis), column.scale
+            one, columns[name] = summed(column, rows, self._how, axis=axis), column.scale
+            sums[name] = one if axis or isinstance(one, Line) else one.noted()
         asked = state.asked | {"response": response.method, "target": response.target}
         asked["groups given"] = rows.unit is not None
         options = state.options | {"features": names}
@@ -232,9 +235,10 @@ confidence_level
                 "chunk, or pass bins= of a stream that saw rows from all parts"
             )
         scales = [Column(c.values) if c.kind == "unknown" else c for c in columns.values()]
-        each, population = zip(sums.values(), scales, strict=True), self.rows == "population"
+        each = enumerate(zip(sums.values(), scales, strict=True))
         names, weight = options["features"], total.sums[0].sum()
-        estimate, kept = measured(each, names, weight, population, units)
+        found = measured(each, weight, self.rows == "population", units)
+        estimate, kept = joined([*found], names)
         return FirmResult(
             estimate=estimate,
             feature_names=tuple(names),

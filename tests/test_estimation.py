@@ -218,3 +218,48 @@ def test_slopes_are_exact_where_a_unit_has_all_that_varies():
         for o, c in ((slice(None), 1), (slice(None), 1e7), (order, 1))
     ]
     np.testing.assert_allclose(found, found[0], rtol=1e-6)
+
+
+# Errors
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "units"])
+def test_errors_are_those_of_leaving_rows_or_units_out(kind):
+    """The jackknife of V, with every row or unit in a fold of its own, from results without it.
+
+    Its variance J counts that of equal means, rest, twice. For weights and units that differ, how
+    V falls is expanded in the weight.
+    """
+    rng, unit = np.random.default_rng(4), np.repeat(np.arange(32), 6 if kind == "units" else 1)
+    n = len(unit)
+    level = np.r_[np.repeat([0, 1], 2), rng.integers(0, 4, n - 4)]  # a level may have two rows
+    s = 3 * np.sin(2 * level) + rng.normal(size=n)
+    w = rng.uniform(0.5, 1.5, n) if kind == "weights" else np.ones(n)
+    if kind == "units":
+        s += rng.normal(size=32)[unit]
+    options = {"categorical": [0]}
+
+    def measured(rows):
+        more = {"groups": unit[rows]} if kind == "units" else {"sample_weight": w[rows]}
+        return firm(s[rows], level[rows, None], **options, **more)
+
+    whole = measured(np.arange(n))
+    V = whole.variance[0]
+    share = np.bincount(unit, w) / w.sum()
+    without = [measured(np.flatnonzero(unit != k)).variance[0] for k in range(32)]
+    psi = (V - np.array(without)) * (1 - share)
+    psi -= share * psi.sum()
+    J = (psi**2).sum() / (1 - (share**2).sum())
+    cells = np.zeros((3, 4))
+    for k in range(4):
+        here = level == k
+        W, S = (
+            np.bincount(unit[here], a[here], 32) for a in (w, w * (s - np.average(s, weights=w)))
+        )
+        m = S.sum() / W.sum()
+        e = ((S**2).sum() - m**2 * (W**2).sum()) / (W.sum() ** 2 - (W**2).sum())
+        cells[:, k] = W.sum() / w.sum(), e, W.sum() ** 2 / (W**2).sum()
+    p, e, effective = cells
+    rest = (2 * p**2 * e**2 * (effective - 1) / (effective + 1)).sum()
+    error = np.sqrt(J - rest) / (2 * np.sqrt(V))
+    np.testing.assert_allclose(whole.standard_error, error, rtol=1e-9 if kind == "rows" else 0.05)

@@ -40,10 +40,8 @@ class Estimate:
         """Return the weighted mean of `value` (n,) or (n, m) as V, without a test."""
         each = rows.w * value.reshape(rows.n, -1).T
         w, *sums = (np.bincount(rows.fold, a, FOLDS) for a in (rows.w, *each))
-        sums, W = np.array(sums).T, w.sum()
-        V = sums.sum(axis=0) / W
-        without = (V * W - sums) / np.maximum(W - w, TINY)[:, None]
-        return cls.untested(V, influence(V, without, w))
+        V = np.sum(sums, axis=1) / w.sum()
+        return cls.untested(V, influence(np.transpose(sums), V, w[:, None]))
 
     @classmethod
     def concatenate(cls, some: Sequence[Estimate]) -> Estimate:
@@ -100,11 +98,11 @@ class Estimate:
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
 
 
-def influence(V: np.ndarray, without: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return psi from V without each fold (G, m) and the weight of each fold."""
-    weight = weight.reshape(len(without), -1)
-    share = weight / np.maximum(weight.sum(axis=0), TINY)
-    psi = np.where(share > 0, (V - without) * (1 - share), 0)
+def influence(fall: np.ndarray, V: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return psi from what W V falls by without each fold (G, m), W being the sum of weights."""
+    W = np.maximum(weight.sum(axis=0), TINY)
+    share = weight / W
+    psi = np.where(share > 0, fall / W - share * V, 0)
     psi -= share * psi.sum(axis=0)
     return psi / np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
 

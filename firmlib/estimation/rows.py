@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,9 @@ from firmlib.tables.table import Table
 
 FOLDS = 32
 """Parts of the rows that the jackknife leaves out in turn."""
+
+AT_ONCE = 2**16
+"""Rows whose values stay in the cache while something is calculated of them."""
 
 _LARGEST, _DIFFERENCE = 1e150, 1e30  # errors are made of eighth powers of what scores differ by
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -33,6 +37,7 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
+    near: float = np.nan
 
     n = cached_property(lambda self: len(self.s))
 
@@ -43,20 +48,31 @@ class Rows:
 
     @cached_property
     def centre(self) -> float:
-        """What is subtracted from scores to limit rounding errors: their median."""
-        return float(np.median(self.s)) if self.n else 0.0
+        """What is subtracted from scores to limit rounding errors: `near` if it lies among them."""
+        inside = self.n and self.s.min() <= self.near <= self.s.max()
+        return self.near if inside else middle(self.s)
 
     @cached_property
-    def parts(self) -> list[np.ndarray | None]:
-        """What each row adds to its bin: 1 (None), r, r^2 or w, wr, (wr)^2, w^2, w^2 r."""
-        r, w = self.s - self.centre, self.w
-        return [w, w * r, (w * r) ** 2, w * w, w * w * r] if (w != 1).any() else [None, r, r * r]
+    def parts(self) -> list[np.ndarray]:
+        """What each row adds to its bin: w, x = wr, x^2 and, if weights differ from 1, wx, w^2."""
+        w, x = self.w, self.w * (self.s - self.centre)
+        return [w, x, x * x, w * x, w * w] if (w != 1).any() else [w, x, x * x]
 
     def taken(self, some: slice | np.ndarray) -> Rows:
         """Return some of the rows."""
         unit = None if self.unit is None else self.unit[some]
         s, w, fold = self.s[some], self.w[some], self.fold[some]
-        return Rows(s, w, fold, unit, population=self.population)
+        return Rows(s, w, fold, unit, population=self.population, near=self.near)
+
+
+def parts(n: int, size: int = AT_ONCE) -> Iterator[slice]:
+    """Return runs of rows, at least one."""
+    return (slice(a, a + size) for a in range(0, max(n, 1), size))
+
+
+def middle(values: np.ndarray) -> float:
+    """Return the median of about a thousand values; it only limits rounding errors."""
+    return float(np.median(values[:: len(values) // 1000 + 1])) if len(values) else 0.0
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
@@ -78,8 +94,12 @@ def rows_of(
     *,
     population: bool = False,
     start: int = 0,
+    near: float = np.nan,
 ) -> Rows:
-    """Return the rows of a table with a positive weight; `start` rows came before."""
+    """Return the rows of a table with a positive weight; `start` rows came before.
+
+    Their scores may be `near` those of earlier rows.
+    """
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
         column = table.vector("sample_weight", sample_weight)
@@ -99,14 +119,14 @@ def rows_of(
             f"differences from {1 / most:g} to {most:g}, or none: rescale the scores"
         )
     if groups is None or population:
-        return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)
+        return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population, near)
     key = unit_keys(table.vector("groups", groups).take(keep))
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     few = table.whole and unit.max() < FOLDS  # by hash, some would share a fold
     fold = 7 * unit % FOLDS if few else ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
-    return Rows(s, w, fold, unit, keep)
+    return Rows(s, w, fold, unit, keep, near=near)
 
 
 def unit_keys(column: Column) -> np.ndarray:

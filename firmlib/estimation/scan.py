@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, groupby, tee
 from typing import Any
 
 import numpy as np
 from pandas.util import hash_array  # type: ignore[attr-defined]
 
+from firmlib.estimation import stored
 from firmlib.estimation.jackknife import Estimate
-from firmlib.estimation.rows import FOLDS, Rows
+from firmlib.estimation.rows import Rows
 from firmlib.estimation.slope import Line
-from firmlib.estimation.sums import Axis, How, Sums, scales, summed
-from firmlib.estimation.variance import Source, spread
+from firmlib.estimation.sums import How, Sums, scales, summed
+from firmlib.estimation.variance import Cells, Source, plain, spread
 from firmlib.tables.checks import short, warn
 from firmlib.tables.columns import Column, check_present
 from firmlib.tables.table import Table, is_sparse
@@ -22,36 +22,42 @@ from firmlib.tables.table import Table, is_sparse
 _FEW = 2**14  # up to this many rows, all of them determine the bins
 _LOOKED_AT = 64  # features that may be needed to tell rows apart
 _CELLS = 2**20  # sums that are held at a time, about
-_TOGETHER = 128  # sparse columns that are read together
 _SAMPLE = 8  # rows per slot in the sample that determines the bins
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Found = tuple[Estimate, list[Source]]
 Summed = tuple[Sums | Line, Column]
+Part = tuple[Sequence[int], Estimate, list[Source]]
 
 AS_USUAL = How()
 
 
 def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL) -> Found:
     """Return V and sources of features."""
-    each, names = _summed(features, table, rows, how), [f.name for f in features]
-    return measured(each, names, rows.w.sum(), rows.population, rows.unit is not None)
+    found: list[Part] = []
+    left: Any = np.arange(len(features))
+    plain = how == AS_USUAL and isinstance(rows.keep, slice) and rows.unit is None
+    if is_sparse(table.data) and plain and not rows.population:
+        for at, cells in stored.cells(features, table, rows):
+            found.append((at, spread(cells), cells.sources([Column(np.empty(0))] * len(at))))
+            left = np.setdiff1d(left, at)
+    each = zip(left.tolist(), _summed([features[k] for k in left], table, rows, how), strict=True)
+    found += measured(each, rows.w.sum(), rows.population, rows.unit is not None)
+    return joined(found, [f.name for f in features])
 
 
 def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iterator[Summed]:
     """Yield the sums of each feature, and its column."""
-    plain = how == AS_USUAL and isinstance(rows.keep, slice) and rows.unit is None
-    some, sparse = None, is_sparse(table.data) and plain and not rows.population
-    for first in range(0, len(features), _TOGETHER):
-        block = features[first : first + _TOGETHER]
-        stored = _of_stored(block, table, rows) if sparse else {}
-        for feature in block:
-            if feature in stored:
-                yield stored[feature], Column(np.empty(0))
-                continue
-            some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
-            column = read(feature, table, rows, how)
-            yield summed(column, rows, how, some), column._replace(values=np.empty(0))
+    some = None
+    for feature in features:
+        some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
+        yield _of_feature(feature, table, rows, how, some)  # values are freed before the next ones
+
+
+def _of_feature(feature: Any, table: Table, rows: Rows, how: How, some: Any) -> Summed:
+    """Return the sums of a feature, and its column without values."""
+    column = read(feature, table, rows, how)
+    return summed(column, rows, how, some), column._replace(values=np.empty(0))
 
 
 def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
@@ -63,7 +69,7 @@ def read(feature: Any, table: Table, rows: Rows, how: How) -> Column:
     return column
 
 
-def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slice | np.ndarray:
+def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Any:
     """Return the rows that determine the bins.
 
     Of many rows it is a sample, chosen by a hash of their numbers and so whatever their order is.
@@ -81,68 +87,41 @@ def _sample(features: Sequence[Any], table: Table, rows: Rows, how: How) -> slic
     return slice(None)
 
 
-def _of_stored(features: Sequence[Any], table: Table, rows: Rows) -> dict[Any, Sums]:
-    """Return the sums of sparse columns of few levels, of which only stored values are read."""
-    features = [f for f in features if f.function is Table.column]
-    features = [f for f in features if f.args[0] not in table.categorical]
-    data = table.readable[:, [f.args[0] for f in features]]
-    if not features or data.dtype.kind not in "iuf":
-        return {}
-    f, at, count, d = data.data.astype(float), data.indices, np.diff(data.indptr), len(features)
-    column, zeros = np.repeat(np.arange(d), count), np.flatnonzero(count < rows.n)
-    most = np.inf if data.dtype.kind == "f" else 2**53  # floats merge larger integers
-    fits = np.bincount(column[~(np.abs(f) < most)], minlength=d) == 0
-    both = np.column_stack([np.append(column, zeros), np.append(f, 0.0 * zeros)]).view(complex)
-    levels, code = np.unique(both, return_inverse=True)  # by column, then by value
-    begin = np.flatnonzero(np.diff(np.real(levels), prepend=-1))
-    each = np.split(np.imag(levels), begin[1:])
-    if fits.all():
-        fits = np.array([len(own) <= 1.5 * 2 ** scales(rows.n)[0] for own in each])
-    if not fits.all():  # other columns are read whole
-        return _of_stored([*compress(features, fits)], table, rows)
-    axes = [Axis.of_levels(own, ordered=True) for own in each]
-    first = np.cumsum([0] + [len(axis.start) + 1 for axis in axes])  # of the bins of all columns
-    bins = np.arange(len(levels)) + np.repeat(first[:-1] - begin, [len(own) for own in each])
-    stored, zero = np.split(bins[code.ravel()], [len(f)])
-    sums = np.zeros((len(rows.parts), first[-1], FOLDS))
-    for own, part in zip(sums, rows.parts, strict=True):
-        part = np.ones(rows.n) if part is None else part
-        cell = stored * FOLDS + rows.fold[at]
-        own += np.bincount(cell, part[at], own.size).reshape(own.shape)
-        rest = np.bincount(rows.fold, part, FOLDS) - np.add.reduceat(own, first[:-1])
-        own[zero] += rest[zeros]
-    found = zip(features, axes, np.split(sums.swapaxes(1, 2), first[1:-1], axis=2), strict=True)
-    return {f: Sums(axis, rows.centre, own, rows.n) for f, axis, own in found}
-
-
 def measured(
-    each: Iterable[Summed], names: Sequence[str], weight: float, population: bool, units: bool
-) -> Found:
-    """Return V and sources of features from their sums."""
-    parts, sources = [Estimate.untested(np.zeros(0))], []
-    sizes, each = tee(each)
-    cells = accumulate(one.sums.size for one, _ in sizes)
-    for _, batch in groupby(zip(cells, each, strict=True), lambda pair: pair[0] // _CELLS):
-        some = [pair for _, pair in batch]
-        sources += [one.source(column, weight) for one, column in some]
-        alike = defaultdict(list)
-        for k, (one, _) in enumerate(some):
-            alike[one.axis and (one.axis.K, one.axis.ordered, len(one.sums))].append(k)
-        found = [_estimated([some[k][0] for k in at], population, units) for at in alike.values()]
-        order = np.argsort(np.concatenate([*alike.values()]))
-        parts.append(Estimate.concatenate(found).taken(order))
-    return _known(Estimate.concatenate(parts), names), sources
+    each: Iterable[tuple[int, Summed]], weight: float, population: bool, units: bool
+) -> Iterator[Part]:
+    """Yield V and sources of the features at some positions, from their sums."""
+    waiting = defaultdict(list)
+    for k, (one, column) in each:
+        kind = one.axis and (one.axis.K, one.axis.ordered, len(one.sums))
+        waiting[kind].append((k, one, column))
+        if len(waiting[kind]) * one.sums.size > _CELLS:
+            yield _measured(waiting.pop(kind), weight, population, units)
+    yield from (_measured(some, weight, population, units) for some in waiting.values())
 
 
-def _estimated(some: Sequence[Any], population: bool, units: bool) -> Estimate:
-    """Return V of features whose sums have one shape."""
-    if isinstance(some[0], Line):
-        return Estimate.concatenate([line.estimate(population) for line in some])
-    if population:
-        return Estimate.untested(np.array([one.plain() for one in some]))
-    base, finest = np.array([one.axis.scales(one.known) for one in some]).T
-    sums = np.stack([one.sums for one in some], axis=2)
-    return spread(sums, base, finest, ordered=some[0].axis.ordered, units=units)
+def _measured(some: Sequence[Any], weight: float, population: bool, units: bool) -> Part:
+    """Return positions, V and sources of features whose sums have one shape."""
+    at, each, columns = zip(*some, strict=True)
+    if isinstance(each[0], Line):
+        sources = [one.source(c, weight) for one, c in zip(each, columns, strict=True)]
+        return at, Estimate.concatenate([one.estimate(population) for one in each]), sources
+    sums = np.stack([one.sums for one in each], axis=2)
+    folded = lambda factors: np.einsum("pgds,pds->gd", sums[: len(factors)], factors)  # noqa: E731
+    base, finest = np.array([one.axis.scales(one.known) for one in each]).T
+    start, centre = [one.axis.start for one in each], [one.centre for one in each]
+    options = {"ordered": each[0].axis.ordered, "units": sums if units else None}
+    cells = Cells(sums.sum(axis=1), folded, base, finest, start, centre, weight, **options)
+    estimate = Estimate.untested(plain(cells.pooled)) if population else spread(cells)
+    return at, estimate, cells.sources(columns)
+
+
+def joined(found: Sequence[Part], names: Sequence[str]) -> Found:
+    """Return V and sources in the order of positions; V is 0, with a warning, where it is nan."""
+    order = np.argsort(np.concatenate([np.empty(0, int), *(at for at, _, _ in found)]))
+    sources = [source for _, _, some in found for source in some]
+    estimate = Estimate.concatenate([Estimate.untested(np.zeros(0)), *(e for _, e, _ in found)])
+    return _known(estimate.taken(order), names), [sources[k] for k in order]
 
 
 def _known(estimate: Estimate, names: Sequence[str]) -> Estimate:

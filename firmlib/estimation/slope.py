@@ -9,10 +9,11 @@ import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate, influence
-from firmlib.estimation.rows import FOLDS, Rows
+from firmlib.estimation.rows import FOLDS, Rows, middle, parts
 from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
 
+_OTHERS = 1 - np.eye(FOLDS)  # sums without each fold, free of cancellation
 _ROUNDING = 1e-13  # share of the mean square below which a variance is 0
 
 
@@ -34,11 +35,13 @@ class Line:
     @classmethod
     def of(cls, f: np.ndarray, rows: Rows, nominal: bool = False) -> Line:
         """Return the sums of rows with known values f."""
-        centre = float(np.median(f)) if rows.n else 0.0
+        centre = middle(f)
         unit = float(np.abs(f - centre).max(initial=0))
-        f, w, r = (f - centre) / (unit or 1), rows.w, rows.s - rows.centre
-        terms = (w, 1), (w, f), (w * f, f), (w * r, 1), (w * r, f), (w, w)
-        sums = np.array([np.bincount(rows.fold, a * b, FOLDS) for a, b in terms])
+        sums = np.zeros((6, FOLDS))
+        for here in parts(rows.n):
+            x, w, r = (f[here] - centre) / (unit or 1), rows.w[here], rows.s[here] - rows.centre
+            terms = w, w * x, w * x * x, w * r, w * r * x, w * w
+            sums += [np.bincount(rows.fold[here], term, FOLDS) for term in terms]
         return cls(sums, centre, unit, rows.centre, nominal)
 
     def merged(self, other: Any, codes: Column | None = None) -> Line:
@@ -64,12 +67,12 @@ class Line:
         V = np.where((v > 0) & (not self.nominal), V, np.nan)
         if population:
             return Estimate.untested(np.nan_to_num(V))
-        without, _, slopes = _explained(_without(self.sums))
-        error = v * (influence(slope, slopes[:, None], w) ** 2).sum(axis=0)
+        without, _, slopes = _explained(self.sums @ _OTHERS)
+        error = v * (_influence(slope, slopes, w) ** 2).sum(axis=0)
         t = np.sqrt(V / np.maximum(error, 1e-24 * V + TINY))
         pvalue = 2 * special.stdtr(max((w > 0).sum(), 2) - 1.0, -t)
         noise = np.array([2 * error**2, 2 * error**2, 4 * error])
-        return Estimate(V, noise, pvalue, influence(V, without[:, None], w))
+        return Estimate(V, noise, pvalue, _influence(V, without, w))
 
     def variance(self, rows: str, units: bool) -> Estimate:
         """Return the variance of f, without bias unless the rows are the population."""
@@ -79,9 +82,9 @@ class Line:
         if units:  # Var(sum w f) is about v ww
             ww = (f - mean * w) ** 2 / max(v, TINY) * FOLDS / (FOLDS - 1)
         unbiased = 1.0 if rows == "population" else W2 / max(W2 - ww.sum(), TINY)
-        without = _explained(_without(self.sums))[1][:, None]
+        without = _explained(self.sums @ _OTHERS)[1]
         V, without = (unbiased * self.unit**2 * a for a in (np.array([v]), without))
-        return Estimate.untested(V, influence(V, without, w))
+        return Estimate.untested(V, _influence(V, without, w))
 
     def source(self, column: Column, weight: float) -> Source:
         """Return the line at one standard deviation below and above the mean."""
@@ -91,10 +94,16 @@ class Line:
         q = np.append(R / max(W, TINY) + slope * np.sqrt(v) * sign, 0.0)
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
         p, w = W * np.array([0.5, 0.5, 0]), WW / max(W, TINY)  # so that n is that of the rows
-        sums = np.array([p, p * q, p * q * q * w, p * w, p * q * w])
+        sums = np.array([p, p * q, p * q * q * w, p * q * w, p * w])
         missing = max(0.0, round(1 - W / weight, 12))
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
         return Source(column.kind, mark, missing, self.middle, sums, t, scale=column)
+
+
+def _influence(V: np.ndarray, without: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return psi (G, 1) from V without each fold (G,)."""
+    left = weight.sum() - weight
+    return influence((left * (V - without))[:, None], 0 * V, weight[:, None])
 
 
 def _explained(total: np.ndarray) -> tuple:
@@ -105,11 +114,3 @@ def _explained(total: np.ndarray) -> tuple:
     v = np.where(v > _ROUNDING * ff / w, v, 0.0)
     slope = np.where(v > 0, c / np.maximum(v, TINY), 0.0)
     return slope * c, v, slope
-
-
-def _without(sums: np.ndarray) -> np.ndarray:
-    """Return the sums of all folds but one, without cancellation."""
-    none = np.zeros_like(sums[:, :1])
-    before = np.append(none, sums[:, :-1], axis=1).cumsum(axis=1)
-    after = np.append(none, sums[:, :0:-1], axis=1).cumsum(axis=1)[:, ::-1]
-    return before + after

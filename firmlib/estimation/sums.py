@@ -6,7 +6,6 @@ or runs of equal rank, which are narrower near the ends, where curves are often 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
@@ -15,14 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from firmlib.estimation.jackknife import TINY
-from firmlib.estimation.rows import FOLDS, Rows
+from firmlib.estimation.rows import AT_ONCE, FOLDS, Rows, parts
 from firmlib.estimation.slope import Line
-from firmlib.estimation.variance import Source, recentred
+from firmlib.estimation.variance import recentred
 from firmlib.tables.checks import check_integer, check_memory
 from firmlib.tables.columns import Column
-
-_ROWS = 2**16  # at a time: what is calculated of them stays in the cache
 
 
 class How(NamedTuple):
@@ -38,14 +34,9 @@ _SEARCHED = 2**12  # up to this many rows, values are searched for among the sta
 _HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
 _BELOW, _ABOVE = slice(0xFC00, 0x7FFF, -1), slice(0x7C01)  # -inf to -0 and 0 to inf among them
 _ASCENDING = np.append(_HALVES[_BELOW], _HALVES[_ABOVE])
-_SIN = np.sin(1.0 + np.arange(FOLDS))
 _ALIKE = 4  # starts that may be the same half-precision number
 _LAG = 8  # bins whose width shows where halves must be finest
 _RANKS = {K: special.betainc(1.5, 1.5, np.arange(2**K) / 2**K) for K in range(1, FINEST + 1)}
-
-
-def _parts(n: int, size: int = _ROWS) -> Iterator[slice]:
-    return (slice(a, a + size) for a in range(0, max(n, 1), size))
 
 
 @lru_cache
@@ -90,13 +81,14 @@ class Axis:
             check_integer("n_bins", n_bins, 2, n)
         base, K = scales(known)
         f = np.sort(f)[: len(f) - np.count_nonzero(np.isnan(f))]
-        first = np.flatnonzero(np.append(True, f[1:] > f[:-1])[: len(f)])
+        new = np.ones(len(f) + 1, bool)  # where a level begins
+        np.greater(f[1:], f[:-1], out=new[1:-1])
+        edges = np.flatnonzero(new)
         options: Any = {"ordered": not n_bins, "quick": not n_bins and n > _SEARCHED}
-        if len(first) <= (n_bins or 1.5 * 2**base):
-            return cls.of_levels(f[first], most=n_bins or 2**FINEST, **options)
-        start = by_rank(f, first, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
-        shared = cls.of_levels(start, most=0, **options)
-        return replace(shared, p=np.diff(f.searchsorted(shared.start), append=len(f)) / len(f))
+        if len(edges) - 1 <= (n_bins or 1.5 * 2**base):
+            return cls.of_levels(f[edges[:-1]], most=n_bins or 2**FINEST, **options)
+        start = by_rank(f, edges, np.arange(n_bins) / n_bins if n_bins else _RANKS[K])
+        return cls.of_levels(start, most=0, **options)
 
     K = property(lambda self: len(self.start).bit_length() - 1)  # the finest scale
     levels = property(lambda self: np.unique(self.start[np.isfinite(self.start)]))
@@ -121,7 +113,8 @@ class Axis:
 
     def holding(self, f: np.ndarray) -> tuple[Self, np.ndarray]:
         """Return bins with new levels, and the bin of each value."""
-        found = np.concatenate([self.find(f[here]) for here in _parts(len(f))])
+        each = [self.find(f[here]) for here in parts(len(f))]
+        found = np.concatenate(each) if len(each) > 1 else each[0]
         if self.most:
             new = f[np.append(self.start, np.nan).take(found) != f]
             if not np.isnan(new).all():
@@ -129,11 +122,15 @@ class Axis:
                 return grown, grown.find(f)
         return self, found
 
+    @cached_property
+    def _edges(self) -> np.ndarray:
+        """The starts, with -inf instead of the first one and inf at the end, below nan only."""
+        return np.concatenate([[-np.inf], self.start[1:], [np.inf]])
+
     def find(self, f: np.ndarray) -> np.ndarray:
         """Return the bin of each value."""
         if self._table is None:
-            found = self.start.searchsorted(np.fmax(f, self.start[0]), side="right") - 1
-            return np.where(np.isnan(f), len(self.start), found)
+            return self._edges.searchsorted(f, side="right") - 1
         centre, scale, bins = self._table
         with np.errstate(over="ignore"):
             half = ((f - centre) * scale).astype(np.float16)
@@ -168,36 +165,38 @@ class Axis:
         return centre, scale, bins
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_table"}
+        return {name: value for name, value in vars(self).items() if name[0] != "_"}
 
 
 def independent(f: np.ndarray, unit: np.ndarray | None) -> int:
     """Return the number of known values that differ in value or unit."""
     known = ~np.isnan(f)
     if unit is None:
-        return int(known.sum())
+        return int(np.count_nonzero(known))
     return len(pd.DataFrame({"f": f[known], "unit": unit[known]}).drop_duplicates())
 
 
-def by_rank(f: np.ndarray, first: np.ndarray, at: np.ndarray) -> np.ndarray:
+def by_rank(f: np.ndarray, edges: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the least level of each slot: the first one whose mid-rank reaches a share `at`.
 
-    The levels of the sorted values f begin at `first`. Skewness decides on which side a level on
+    The levels of the sorted values f lie between `edges`. Skewness decides on which side a level on
     the edge of two slots belongs, so that a column and its negative have the same bins.
     """
     n = len(f)
     skew = (f / n).sum() - (f[(n - 1) // 2] / 2 + f[n // 2] / 2)
     up = -1 if skew < -1e-9 * (f[-1] / 2 - f[0] / 2) else 1
-    middle = (first + np.append(first[1:], n)) / 2
-    return np.append(f[first], np.inf)[middle.searchsorted((at - 1e-9 * up) * n)]
+    level = ((edges[:-1] + edges[1:]) / 2).searchsorted((at - 1e-9 * up) * n)
+    out = f.take(edges.take(level), mode="clip")
+    out[level == len(edges) - 1] = np.inf
+    return out
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums (3 or 5, FOLDS, bins + 1) of one feature, of scores minus a centre.
+    """Sums (3 or 5, FOLDS, bins + 1) of one feature, of scores r minus a centre.
 
-    They are of 1, r, r^2 or, if rows have weights, of w, wr, (wr)^2, w^2, w^2 r. `known` rows have
-    independent values.
+    They are of w, x = wr, x^2 and, if rows have weights, wx, w^2. `known` rows have independent
+    values.
     """
 
     axis: Axis
@@ -213,11 +212,16 @@ class Sums:
         if shape[2] > 2**12:
             check_memory("the sums of a feature", shape)
         sums = np.zeros((shape[0], FOLDS * shape[2]))
-        for here in _parts(rows.n, max(_ROWS, sums.shape[1])):
+        for here in parts(rows.n, max(AT_ONCE, sums.shape[1])):
             cell = rows.fold[here] * shape[2] + found[here]
             for own, part in zip(sums, rows.parts, strict=True):
-                own += np.bincount(cell, part if part is None else part[here], len(own))
+                own += np.bincount(cell, part[here], len(own))
         return cls(axis, rows.centre, sums.reshape(shape), known)
+
+    def noted(self) -> Self:
+        """Return the sums with the share of rows in each bin, if values share bins."""
+        p = None if self.axis.most else shares(self.sums)
+        return replace(self, axis=replace(self.axis, p=p))
 
     def merged(self, other: Any, codes: Column) -> Self:
         """Return the sums of both, where label k of the other one has another code here."""
@@ -228,7 +232,7 @@ class Sums:
         centre = max(both, key=lambda one: one.sums[0].sum()).centre
         mine, theirs = (recentred(one.sums, centre - one.centre) for one in both)
         if len(mine) != len(theirs):
-            mine, theirs = (a if len(a) == 5 else a[[0, 1, 2, 0, 1]] for a in (mine, theirs))
+            mine, theirs = (a if len(a) == 5 else a[[0, 1, 2, 1, 0]] for a in (mine, theirs))
         if axis.most:
             axis = axis.grown(start)
         if not other.axis.most and not np.array_equal(start, axis.start):
@@ -239,27 +243,11 @@ class Sums:
         sums = mine + placed(theirs, start, axis)
         return type(self)(axis, centre, sums, self.known + other.known)
 
-    def plain(self) -> float:
-        """Return V = sum p m^2 - (sum p m)^2 of a population."""
-        W, S = self.sums[:2].sum(axis=1)
-        total = max(W.sum(), TINY)
-        m = S / np.maximum(W, TINY) - S.sum() / total
-        return W @ m**2 / total
-
     def coarse(self) -> bool:
         """Return whether bins are too few, or far more rows than at first are in one."""
         axis, p = self.axis, self.axis.p
         few = axis.ordered and not axis.most and scales(self.known)[0] > axis.K
         return few or (p is not None and bool((shares(self.sums) > 0.05 + 2 * p).any()))
-
-    def source(self, column: Column, weight: float) -> Source:
-        """Return what a result keeps, if all rows have this weight."""
-        pooled, axis = self.sums.sum(axis=1), self.axis
-        mark = _SIN @ self.sums[0] @ pooled[0]
-        merge = 2 ** (axis.K - axis.scales(self.known)[0]) if axis.ordered else 1
-        missing = max(0.0, round(1 - float(pooled[0, :-1].sum()) / weight, 12))
-        kept = self.centre, pooled, axis.start, merge, column
-        return Source(column.kind, float(mark), missing, *kept)
 
 
 def shares(sums: np.ndarray) -> np.ndarray:

@@ -1,13 +1,14 @@
 """V = Var q_f from sums in bins, scale by scale, and V without each fold.
 
-Bins b of a partition have sums over rows i with weight w_i and centred score r_i:
-W = sum w_i, S = sum w_i r_i, WW = sum w_i^2, SS = sum (w_i r_i)^2; if rows belong to units, the
-last two are sums over folds of W^2 and S^2. Then p = W / sum W, m = S / W, n = WW^-1 W^2, and
-e = (SS - m^2 WW) / (W^2 - WW) is the variance of m.
+A bin of a partition has the sums W of weights w, S of x = wr, SS of x^2 and WW of w^2 over its
+rows, where r is the centred score; if rows belong to units, SS and WW are sums over folds of S^2
+and W^2. Then p = W / sum W, m = S / W, n = W^2 / WW, and the variance of m is
+e = (SS - m^2 WW) / (W^2 - WW).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,22 +16,28 @@ import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate, influence
+from firmlib.estimation.rows import FOLDS
 from firmlib.tables.columns import Column
 
+_SIN = np.sin(1.0 + np.arange(FOLDS))
 _ALONE = 0.9  # share of rows alone in their levels at which nothing can be estimated
 
 
 def recentred(sums: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return sums of 1, r, r^2 or w, wr, (wr)^2, w^2, w^2 r with c subtracted from every score."""
-    w, r, rr = sums[:3]
-    ww, wr = sums[3:] if len(sums) > 3 else (w, r)
-    return np.array([w, r - c * w, rr - 2 * c * wr + c * c * ww, ww, wr - c * ww][: len(sums)])
+    """Return sums of w, x = wr, x^2, wx, w^2 with c subtracted from every score r.
+
+    Without weights, there are the first three only.
+    """
+    if np.ndim(c) == 0 and c == 0:
+        return sums
+    w, x, xx, wx, ww = moments(sums)
+    return np.array([w, x - c * w, xx - 2 * c * wx + c * c * ww, wx - c * ww, ww][: len(sums)])
 
 
 def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
-    """Return W, S, SS, WW of each fold and bin."""
-    w, r, rr = sums[:3]
-    return (w, r, r * r, w * w) if units else (w, r, rr, sums[3] if len(sums) > 3 else w)
+    """Return sums of w, x, x^2, wx, w^2 over the rows of each fold and bin, or of its one unit."""
+    w, x, xx, *more = sums
+    return (w, x, x * x, w * x, w * w) if units else (w, x, xx, *(more or (x, w)))
 
 
 def halved(sums: np.ndarray) -> np.ndarray:
@@ -39,6 +46,11 @@ def halved(sums: np.ndarray) -> np.ndarray:
     np.add(sums[..., :-1:2], sums[..., 1:-1:2], out=out[..., :-1])
     out[..., -1] = sums[..., -1]
     return out
+
+
+def doubled(factors: np.ndarray) -> np.ndarray:
+    """Return factors of merged slots for both slots, the missing one apart."""
+    return np.append(np.repeat(factors[..., :-1], 2, axis=-1), factors[..., -1:], axis=-1)
 
 
 class Bins(NamedTuple):
@@ -53,8 +65,8 @@ class Bins(NamedTuple):
 
     @classmethod
     def of(cls, M: tuple[np.ndarray, ...]) -> Bins:
-        """Return them from W, S, SS, WW (..., bins); a bin with one row gets the pooled `lone`."""
-        W, S, SS, WW = M
+        """Return them from `moments` (..., bins); a bin with one row gets the pooled `lone`."""
+        W, S, SS, _, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
         n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
         paired = pairs > 1e-9 * W * W
@@ -100,61 +112,118 @@ def cauchy(p: np.ndarray) -> np.ndarray:
     return np.where(several, np.arctan2(1, mean) / np.pi, least)
 
 
-def spread(
-    sums: np.ndarray, base: np.ndarray, finest: np.ndarray, *, ordered: bool, units: bool
-) -> Estimate:
-    """Return V of columns from sums (3 or 5, G, d, slots + 1); nan if it cannot be estimated.
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Features whose rows are summed in cells, one for each fold and slot, of as many slots.
 
-    The last slot is for missing values. V = sum c_k V_k (`gates`), where V_k is the sum of T over
-    the bins of scale k minus T of all rows as one bin; `base` and `finest` are the base scale and
-    the finest scale of each column.
+    pooled (3 or 5, d, slots + 1): sums of all folds; the last ones are of missing values. folded:
+    multiplies the first sums by factors (1 to 5, d, slots + 1) and adds them up by fold (G, d).
+    base, finest (d,): scales. start (d, slots): the least value of each slot. centre (d,): what was
+    subtracted from scores. weight: of all rows. ordered: whether neighbouring slots can be merged.
+    units (3 or 5, G, d, slots + 1): the sums of each fold, if rows belong to units.
     """
-    one = sums.sum(axis=-1, keepdims=True)
-    if units or len(sums) > 3:  # otherwise V is the same wherever scores are centred
-        centre = one[1].sum(axis=0) / np.maximum(one[0].sum(axis=0), TINY)
-        sums, one = recentred(sums, centre), recentred(one, centre)
-    part, scale = sums if units else sums.sum(axis=1, keepdims=True), []
-    whole = Bins.of(pooled(one, units))
-    for k in range(int(np.log2(sums.shape[-1] - 1)) if ordered else 1):
-        part = halved(part) if k else part
-        scale.insert(0, Bins.of(pooled(part, units)))
+
+    pooled: np.ndarray
+    folded: Callable[[np.ndarray], np.ndarray]
+    base: np.ndarray
+    finest: np.ndarray
+    start: Sequence[np.ndarray]
+    centre: Sequence[float]
+    weight: float
+    ordered: bool = True
+    units: np.ndarray | None = None
+
+    def sources(self, columns: Sequence[Column]) -> list[Source]:
+        """Return what a result keeps of each feature."""
+        pooled = self.pooled
+        mark = _SIN @ self.folded(pooled[:1])
+        missing = np.maximum(1 - pooled[0, :, :-1].sum(axis=-1) / self.weight, 0).round(12)
+        merge = pooled.shape[-1] // 2**self.base if self.ordered else np.ones_like(self.base)
+        own = mark.tolist(), missing.tolist(), self.centre, pooled.swapaxes(0, 1), self.start
+        each = zip(columns, *own, merge.tolist(), strict=True)
+        return [Source._make((column.kind, *one, column)) for column, *one in each]
+
+
+def spread(cells: Cells) -> Estimate:
+    """Return V of features; nan if it cannot be estimated.
+
+    V = sum c_k V_k (`gates`), where V_k is the sum of T over the bins of scale k minus T of all
+    rows as one bin.
+    """
+    units = cells.units is not None
+    part = cells.pooled[:, None] if cells.units is None else cells.units
+    one = part.sum(axis=-1, keepdims=True)
+    mean = one[1].sum(axis=0) / np.maximum(one[0].sum(axis=0), TINY)
+    parts = [recentred(part, mean)]
+    while cells.ordered and parts[0].shape[-1] > 3:
+        parts.insert(0, halved(parts[0]))
+    each = [moments(sums, units) for sums in (recentred(one, mean), *parts)]
+    whole, *scale = (Bins.of(pooled(M)) for M in each)
     V = np.array([b.T.sum(axis=-1) for b in scale]) - whole.T[:, 0]
-    c, noise = gates(scale, V, base, finest)
+    c, noise = gates(scale, V, cells.base, cells.finest)
     noise[2] *= not units  # effects shared within units shift all means, so V hardly changes
-    without, part = -left_out(one, whole, units) * c.sum(axis=0), sums
-    for k in range(len(scale))[::-1]:
-        part = halved(part) if k + 1 < len(scale) else part
-        some: Any = slice(None) if c[k].all() else np.flatnonzero(c[k])  # a slice copies nothing
-        here = Bins(*(a[some] for a in scale[k]))
-        without[:, some] += c[k, some] * left_out(part[:, :, some], here, units)
-        if not c[:k].any():
-            break
-    tests = [np.where(k < base, test_equal(b), np.nan) for k, b in enumerate(scale)]
+    tests = [np.where(k < cells.base, test_equal(b), np.nan) for k, b in enumerate(scale)]
     V, pvalue = (c * V).sum(axis=0), cauchy(np.array(tests))
     silent = (scale[-1].p > 0).sum(axis=-1) < 2
-    if not ordered:
+    if not cells.ordered:
         silent |= (scale[-1].p * (scale[-1].n < 1.5)).sum(axis=-1) >= _ALONE
     pvalue = np.where(V > 0, pvalue, np.maximum(pvalue, 0.5))
-    psi = influence(V, without, one[0, ..., 0])
+    factors = zip(np.insert(c, 0, -c.sum(axis=0), axis=0), each, [whole, *scale], strict=True)
+    falls = [c_k[:, None] * fall(pooled(M), b.lone) for c_k, M, b in factors]
+    if units:
+        moved = np.sum([*map(fallen, each, falls)], axis=0)
+    else:
+        total = falls[0]
+        for own in falls[1:]:
+            total = own + (doubled(total) if total.shape[-1] > 1 else total)
+        moved = cells.folded(uncentred(total, mean, len(cells.pooled)))
+    psi = influence(moved, V, cells.folded(np.ones_like(cells.pooled[:1])))
     return Estimate(np.where(silent, np.nan, V), noise, pvalue, psi)
 
 
-def pooled(sums: np.ndarray, units: bool) -> tuple[np.ndarray, ...]:
+def plain(pooled: np.ndarray) -> np.ndarray:
+    """Return V = sum p m^2 - (sum p m)^2 of populations."""
+    W, S = pooled[:2]
+    total = np.maximum(W.sum(axis=-1, keepdims=True), TINY)
+    m = S / np.maximum(W, TINY) - S.sum(axis=-1, keepdims=True) / total
+    return (W * m**2 / total).sum(axis=-1)
+
+
+def pooled(M: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     """Return W, S, SS, WW of all folds."""
-    return tuple(a.sum(axis=0) for a in moments(sums, units))
+    return tuple(a.sum(axis=0) for a in M)
 
 
-def left_out(sums: np.ndarray, bins: Bins, units: bool) -> np.ndarray:
-    """Return the sum of T over bins without each fold (G, d)."""
-    own = moments(sums, units)
-    W, S, SS = (a.sum(axis=0) - a for a in own[:3])
-    WW = W if own[3] is own[0] else own[3].sum(axis=0) - own[3]
-    square, pairs = S * S, W * W - WW
-    paired = pairs > 1e-9 * WW
-    T = W * (square - SS) / np.where(paired, pairs, 1)
-    if not paired.all():
-        T = np.where(paired, T, square / np.maximum(W, TINY) - bins.lone * W)
-    return T.sum(axis=-1) / np.maximum(W.sum(axis=-1), TINY)
+def fall(M: tuple[np.ndarray, ...], lone: np.ndarray) -> np.ndarray:
+    """Return by how much T falls without a row, as factors of its w, x = wr, x^2 and wx.
+
+    Without it, T = W (S^2 - SS) / (W^2 - WW) is A(w) (S^2 - SS - 2 S x + 2 x^2), where
+    A(w) = (W - w) / (W^2 - WW - 2 W w + 2 w^2) is linear from w = 0 to the mean weight k = WW / W.
+    Of two rows, one stays alone in its bin: (S - x)^2 / (W - k) - lone (W - k).
+    """
+    W, S, SS, _, WW = (np.maximum(M[0], TINY), *M[1:])
+    k = np.maximum(WW, TINY) / W
+    alone, few = W * W - WW <= 1e-9 * W * W, W < 2.9 * k  # noqa: SIM300
+    N, at_0 = S * S - SS, W / np.where(alone, 1, W * W - WW)
+    left = np.where(alone, 0, W - np.where(few, 1, 2) * k)
+    at_k = np.where(alone, 0, 1 / np.where(alone, 1, left))
+    step = (at_k - at_0) / k
+    T = np.where(alone, S * S / W - lone * W, at_0 * N)
+    usual = [-step * N, 2 * S * at_0, -2 * at_k, 2 * S * step]
+    last = [(T - at_k * S * S + lone * left) / k, 2 * S * at_k, -at_k, 0 * S]
+    return np.where(few, last, usual)
+
+
+def fallen(M: tuple[np.ndarray, ...], factors: np.ndarray) -> np.ndarray:
+    """Return by how much the sum of T over bins falls with each fold (G, d)."""
+    return np.einsum("pgds,pds->gd", np.array(M[: len(factors)]), factors)
+
+
+def uncentred(factors: np.ndarray, c: np.ndarray, count: int) -> np.ndarray:
+    """Return factors of w, x, x^2, wx as those of 3 or 5 sums in which x is not yet x - c w."""
+    w, x, xx, wx = factors
+    w, ww, wx = w - c * x, c * c * xx - c * wx, wx - 2 * c * xx
+    return np.array([w, x, xx, wx, ww] if count > 3 else [w + ww, x + wx, xx])
 
 
 def gates(
@@ -183,8 +252,7 @@ def gates(
     return gate[:-1] - gate[1:], np.array([rest, rest, least])
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
+class Source(NamedTuple):
     """Kind of a feature, and pooled sums (3 or 5, bins + 1) for its curve, kept in a result.
 
     `mark` identifies the values of the feature. Joint features have no sums.
@@ -220,7 +288,6 @@ class Source:
         here = sums[0] > 0
         here[-1] |= not here.any()
         t = np.append(t, np.nan)[here]
-        w, r, rr, *rest = sums[:, here]
-        bins = Bins.of((w, r, rr, rest[0] if rest else w))
+        bins = Bins.of(moments(sums[:, here]))
         t = t if self.scale is None else self.scale.shown(t)
         return t, bins._replace(m=bins.m + self.centre)

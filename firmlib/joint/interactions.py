@@ -23,7 +23,7 @@ from firmlib.estimation.jackknife import TINY, Estimate, influence
 from firmlib.estimation.rows import FOLDS, Rows, rows_of
 from firmlib.estimation.scan import read
 from firmlib.estimation.sums import How
-from firmlib.estimation.variance import Bins, Source, f_test, left_out, pooled
+from firmlib.estimation.variance import Bins, Source, f_test, fall, fallen, moments, pooled
 from firmlib.features import Pairs
 from firmlib.scores import Score, respond
 from firmlib.tables.checks import check_memory
@@ -183,19 +183,19 @@ def contrast(
     G, shape = 1 if rows.population else FOLDS, (a.max() + 1, b.max() + 1)
     if any(shape[k] == 1 for axis in ways for k in axis):
         return nothing(rows)
-    check_memory("the cells of two columns", (4, G, *shape))
-    at, wr = np.ravel_multi_index((rows.fold % G, a, b), (G, *shape)), rows.w * r
-    each = (np.bincount(at, x, G * np.prod(shape)) for x in (rows.w, wr, wr**2, rows.w**2))
-    sums, units = np.reshape([*each], (4, G, *shape)), rows.unit is not None
-    cells = Bins.of(pooled(sums.reshape(4, G, -1), units))
+    check_memory("the cells of two columns", (5, G, *shape))
+    at, w, x = np.ravel_multi_index((rows.fold % G, a, b), (G, *shape)), rows.w, rows.w * r
+    each = (np.bincount(at, part, G * np.prod(shape)) for part in (w, x, x * x, w * x, w * w))
+    sums, units = np.reshape([*each], (5, G, *shape)), rows.unit is not None
+    cells = Bins.of(pooled(moments(sums.reshape(5, G, -1), units)))
     u = cells.p * np.maximum(cells.e, 0)
-    V, without, signal, noise, between = np.zeros(1), np.zeros((G, 1)), 0.0, 0.0, 0.0
+    V, moved, signal, noise, between = np.zeros(1), np.zeros((G, 1)), 0.0, 0.0, 0.0
     for axis, c in ways.items():  # a bin of a coarser partition has the noise of its cells
-        part = sums.sum(axis=axis).reshape(4, G, 1, -1)
-        some = Bins.of(pooled(part, units))
+        M = moments(sums.sum(axis=axis).reshape(5, G, 1, -1), units)
+        some = Bins.of(pooled(M))
         own = (cells.p * u).reshape(shape).sum(axis=axis).ravel() / np.maximum(some.p, TINY)
         V += c * some.T.sum(axis=-1)
-        without += c * left_out(part, some, units)
+        moved += c * fallen(M, fall(pooled(M), some.lone))
         signal += c * (some.p * some.m**2).sum()
         noise += c * own.sum()
         between += c * (own**2).sum()
@@ -205,5 +205,5 @@ def contrast(
     pvalue = f_test(signal, noise, between, within) if V[0] > 0 else 1.0
     rest = cells.rest.sum()
     least = 4 * (cells.p * u).sum() * (not units)  # effects within units shift all means alike
-    psi = influence(V, without, np.bincount(rows.fold, rows.w, G))
+    psi = influence(moved, V, sums[0].reshape(G, -1).sum(axis=1, keepdims=True))
     return Estimate(V, np.array([[rest], [rest], [least]]), np.full(1, pvalue), psi)

@@ -12,7 +12,7 @@ import pandas as pd
 from firmlib.tables.checks import as_numpy, is_integer, short
 from firmlib.tables.columns import Column, as_array, read
 
-_BLOCK = 2**19  # values that are read together
+_BLOCK, _ROWS = 2**19, 2**13  # values that are read together, and rows that are copied at a time
 
 
 class Table:
@@ -105,7 +105,9 @@ class Table:
         if self._block[0] != first:
             part = self._array[:, first : first + width]
             self._block = None, None  # free its memory
-            block = np.array(part.T, dtype=float, order="C")
+            block = np.empty(part.shape[::-1])
+            for a in range(0, self.n, _ROWS):  # in the cache
+                block[:, a : a + _ROWS] = part[a : a + _ROWS].T
             most = np.inf if part.dtype.kind == "f" else 2**53  # floats merge larger integers
             fits = (np.fmax.reduce(block, axis=1) < most) & (np.fmin.reduce(block, axis=1) > -most)
             self._block = first, [x if fit else None for x, fit in zip(block, fits, strict=True)]
