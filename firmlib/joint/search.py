@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
+from firmlib.features import check_names
 from firmlib.measure import firm
 from firmlib.result import FirmResult
 from firmlib.scores import Score, respond
@@ -73,13 +74,17 @@ def search(
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
-    columns = [(name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names)]
+    columns = [
+        (name, table.column(j).take(rows.keep)) for j, name in enumerate(check_names(table.names))
+    ]
     families = [family for name, column in columns for family in _families(name, column)]
     names = np.array([name for some, _ in families for name in some])
     holds = np.array([row for _, some in families for row in some]).reshape(-1, rows.n)
 
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
+    if rows.unit is not None and units < 4:
+        raise ValueError(f"groups has {units} units; expected at least 4, for two halves")
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
