@@ -129,8 +129,8 @@ def _estimate(
 ) -> dict[str, Any]:
     """Return what a result says of these features: estimates, sources, names, notes and so on."""
     found, notes, pairs, unexplained = (), (), (), None
-    crossed = isinstance(features, Pairs) and features.kind == "interaction"
-    if not crossed:
+    crossed = features if isinstance(features, Pairs) and features.kind == "interaction" else None
+    if crossed is None:
         own = {j for g in known for j in g.places}
         found = resolve(features, table)
         found = [f for f in found if features is not None or f.places[0] not in own]
@@ -143,8 +143,8 @@ def _estimate(
     if learned and (how.slope or how.n_bins):
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
-    if crossed:
-        estimate, sources, pairs, unexplained = joint.pairs(features, table, sample, how)
+    if crossed is not None:
+        estimate, sources, pairs, unexplained = joint.pairs(crossed, table, sample, how)
         names = check_names([" × ".join(pair) for pair in pairs], names)
     elif learned:
         each = dict(zip(names, found, strict=True))

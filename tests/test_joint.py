@@ -49,18 +49,6 @@ def test_group_of_columns_is_the_sd_of_the_joint_expectation():
     assert result.pvalues[0] < 1e-6
 
 
-@pytest.mark.filterwarnings("ignore:.*rows are few")
-def test_few_units_rarely_reject_what_adds_nothing():
-    pvalues = []
-    for seed in range(20):
-        rng = np.random.default_rng([4, seed])
-        unit = np.repeat(np.arange(4), 25)  # rows of a unit share most of all three columns
-        e = rng.normal(size=(3, 4))[:, unit] + rng.normal(size=(3, 100)) / 2
-        g, f, s = e[0], e[0] + e[1], e[0] + e[2]
-        pvalues += [*firm(s, np.c_[f, g], [0], given=1, groups=unit).pvalues]
-    assert (np.array(pvalues) < 0.01).sum() <= 1
-
-
 def test_duplicates_and_constants_add_nothing_and_are_named():
     X = pd.DataFrame(normal(300, 2), columns=["a", "b"]).assign(
         twin=lambda X: 3 - 2 * X["a"], one=1
@@ -304,6 +292,18 @@ def test_stability_matches_rows_and_is_never_negative():
         firmlib.stability(LinearRegression(), X, y.iloc[::-1])
     found = firmlib.stability(LogisticRegression(), X, y > 0, cv=3, groups=np.arange(200) // 2)
     assert found.index[0] == "a"
+
+
+@pytest.mark.filterwarnings("ignore:.*rows are few")
+def test_few_units_rarely_reject_what_adds_nothing():
+    pvalues = []
+    for seed in range(20):
+        rng = np.random.default_rng([4, seed])
+        unit = np.repeat(np.arange(4), 25)  # rows of a unit share most of all three columns
+        e = rng.normal(size=(3, 4))[:, unit] + rng.normal(size=(3, 100)) / 2
+        g, f, s = e[0], e[0] + e[1], e[0] + e[2]
+        pvalues += [*firm(s, np.c_[f, g], [0], given=1, groups=unit).pvalues]
+    assert (np.array(pvalues) < 0.01).sum() <= 1
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,9 @@ CASES = [
         lambda: normal.firm_linear([1, 2], [[1, 0.5], [0.2, 1]]),
         "^cov must be symmetric .* 0.3 sd² apart",
     ),
+    (lambda: normal.firm_linear([1, 2], EYE, given=2), "^given must be an integer from 0 to 1"),
+    (lambda: normal.firm_taylor(np.cos, 1.0), r"^cov has shape \(\), expected \('any', 'any'\)"),
+    (lambda: gradient(SVC, X), "is not a fitted SVM, kernel ridge or linear model"),
     (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be .* positive semi-definite"),
     (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be .* positive"),
     (

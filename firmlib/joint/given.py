@@ -94,9 +94,9 @@ def _check_apart(found: Iterable[Any], known: Sequence[Any]) -> None:
             raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
 
 
-def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
+def _columns(f: Any, table: Table, sample: Rows, how: How) -> list[Column]:
     """Return the columns of a feature in the rows that count."""
-    parts = [Feature(f.name, Table.column, j) for j in f.places] if isinstance(f, Group) else [f]
+    parts = [Feature(f.name, Table.column, j) for j in f.places] or [f]
     return [read(part, table, sample, how) for part in parts]
 
 
