@@ -18,14 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import (
-    check_array,
-    check_memory,
-    check_option,
-    check_shape,
-    is_integer,
-    short,
-)
+from firmlib.tables.checks import check_array, check_memory, check_option, check_shape, is_integer
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -226,9 +219,9 @@ def _two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     column = feature.of(table)
     x = column.values
     seen = np.unique(x[~np.isnan(x)])
-    shown = column.shown(seen[:6]).tolist()
+    shown = column.shown(seen[:3]).tolist()
     if not 0 < len(seen) <= 2:
-        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}")
+        raise ValueError(f"{feature.name!r} must have two values, got {len(seen)}, such as {shown}")
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 

@@ -71,12 +71,11 @@ def search(
     check_integer("n", n, 1)
     check_number("distinct", distinct, 0, 1)
     table = Table.of(X).with_categorical(categorical)
+    check_names(table.names)
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
-    columns = [
-        (name, table.column(j).take(rows.keep)) for j, name in enumerate(check_names(table.names))
-    ]
+    columns = [(name, table.column(j).take(rows.keep)) for j, name in enumerate(table.names)]
     families = [family for name, column in columns for family in _families(name, column)]
     names = np.array([name for some, _ in families for name in some])
     holds = np.array([row for _, some in families for row in some]).reshape(-1, rows.n)
