@@ -255,7 +255,9 @@ def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
-        raise ValueError(f"feature names must differ, got {name!r} {count} times; rename them")
+        raise ValueError(
+            f"feature names must differ, got {name!r} {count} times; rename, or pass a dict"
+        )
     return list(map(str, names))
 
 
