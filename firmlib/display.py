@@ -19,7 +19,7 @@ from scipy.spatial.distance import squareform
 
 from firmlib.measure import FirmByClass, firm
 from firmlib.result import ConditionalScore, FirmResult
-from firmlib.tables.checks import check_integer, check_option
+from firmlib.tables.checks import check_integer, check_option, short
 
 __all__ = [
     "BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "RED", "SKY", "ConditionalScoreDisplay",
@@ -127,9 +127,10 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -
     """Draw the importances in a table from top to bottom, with intervals that any bar shows."""
     Q, low, high, way = np.nan_to_num(table[["importance", "ci_low", "ci_high", "direction"]]).T
     y = np.arange(len(table))[::-1]
-    for sign, color, text in zip((1, -1, 0), (BLUE, ORANGE, GREY), _WAYS, strict=True):
+    fills = (1, RED, RED), (-1, (RED, 0.25), RED), (0, GREY, GREY)  # full, pale and grey bars
+    for (sign, color, edge), text in zip(fills, _WAYS, strict=True):
         if (some := (way == sign) & (Q > 0)).any():
-            ax.barh(y[some], Q[some], color=color, height=0.7, label=text)
+            ax.barh(y[some], Q[some], color=color, edgecolor=edge, height=0.7, label=text)
     if (high > low).any():
         style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
         style["label"] = f"{100 * level:g} % confidence interval"
@@ -289,10 +290,10 @@ def plot_interactions(result: FirmResult, ax: Axes | None = None) -> Axes:
     """
     import seaborn as sns
 
-    pairs = [name.split(" × ") for name in result.feature_names]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError("result must come from Pairs('interaction'), with names such as 'a × b'")
-    labels, width, height = _labels(dict.fromkeys(np.ravel(pairs)), 32)
+    if not result.pairs:
+        names = short(result.feature_names)
+        raise ValueError(f"result has the features {names}; expected those of Pairs('interaction')")
+    labels, width, height = _labels(dict.fromkeys(np.ravel(result.pairs)), 32)
     side = max(height, 3) + width
     ax = ax or _panels(1, 1, side, side).axes[0]
     table = pd.DataFrame(squareform(result.importances), labels, labels).iloc[:-1, 1:]

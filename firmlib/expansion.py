@@ -53,7 +53,7 @@ class KernelExpansion:
         """Return the expansion of a fitted SVM or kernel ridge, or of a linear model."""
         name, dual = type(estimator).__name__, hasattr(estimator, "dual_coef_")
         found = getattr(estimator, "dual_coef_" if dual else "coef_", None)
-        if found is None:
+        if found is None or isinstance(estimator, type):
             raise ValueError(f"estimator={name} is not a fitted SVM, kernel ridge or linear model")
         coef = _dense(found).ravel()
         if coef.size > max(found.shape):

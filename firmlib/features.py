@@ -18,14 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firmlib.tables.checks import (
-    check_array,
-    check_memory,
-    check_option,
-    check_shape,
-    is_integer,
-    short,
-)
+from firmlib.tables.checks import check_array, check_memory, check_option, check_shape, is_integer
 from firmlib.tables.columns import Column, read
 from firmlib.tables.table import Table, is_sparse
 
@@ -52,6 +45,11 @@ class Feature:
         found = self.function(*self.args) if self.ready else self.function(table, *self.args)
         return found if isinstance(found, Column) else Column(found)
 
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The position of the column that this is; () if it is no column."""
+        return self.args if self.function is Table.column else ()
+
     def __repr__(self) -> str:
         return f"<feature {self.name}>"
 
@@ -63,6 +61,8 @@ def coordinate(j: Place) -> Feature:
 
 def product(*js: Place) -> Feature:
     """Return the feature f(x) = x_j x_k ..., an interaction of any order."""
+    if not js:
+        raise ValueError("product() has no columns; expected at least one")
     return Feature("·".join(map(_label, js)), _multiplied, js)
 
 
@@ -78,6 +78,8 @@ def literal(j: Place, value: Any) -> Feature:
 
 def conjunction(values: Mapping[Place, Any]) -> Feature:
     """Return the feature f(x) = 1 where x_j = value for every {j: value}, else 0."""
+    if not isinstance(values, Mapping) or not values:
+        raise ValueError(f"values={values!r} must be a dict from columns to values")
     name = " ∧ ".join(f"{_label(j)}={_written(value)}" for j, value in values.items())
     return Feature(name, _all_hold, dict(values))
 
@@ -98,8 +100,9 @@ def _label(j: Place) -> str:
 
 
 def _written(value: Any) -> str:
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return f"{value:g}"
+    """Return a value as words: whole numbers with all digits, others with six."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.0f}" if value % 1 == 0 and abs(value) < 2**53 else f"{value:g}"
     return "missing" if value is None else str(value)
 
 
@@ -155,6 +158,8 @@ class Group:
     """Several columns as one feature: ``firm(score, X, features={"size": ["radius", "area"]})``."""
 
     def __init__(self, columns: Sequence[Place], name: str | None = None) -> None:
+        if isinstance(columns, str) or len(set(columns)) < max(len(columns), 1):
+            raise ValueError(f"columns={columns!r} of a group must be a list of different columns")
         self.places = tuple(columns)
         self.name = name or " + ".join(map(_label, columns))
 
@@ -171,7 +176,8 @@ class Pairs:
 
     `kind` is "interaction", the part of E[s | x_j, x_k] that no sum g(x_j) + h(x_k) explains, or,
     for features with two values, "conjunction", the four conjunctions of their values, or "xor",
-    whether one of the two has its larger value. `columns` are as `features` of `firm`.
+    whether one of the two has its larger value; both are missing where one of the two features is.
+    `columns` are as `features` of `firm`.
 
     >>> import firmlib
     >>> firmlib.firm([0, 1, 1, 0], [[0, 0], [0, 1], [1, 0], [1, 1]], Pairs("xor")).feature_names
@@ -204,9 +210,8 @@ def _of_pairs(pairs: Pairs, table: Table) -> Iterator[Feature]:
             yield Feature(f"{f} ⊕ {g}", lambda x, y: np.abs(x - y), x, y, ready=True)
             continue
         for i, j in np.ndindex(2, 2):
-            name = f"{f}={u[i]} ∧ {g}={v[j]}"
-            hold = lambda x, y, i, j: 1.0 * ((x == i) & (y == j))  # noqa: E731
-            yield Feature(name, hold, x, y, i, j, ready=True)
+            both = lambda x, y, i, j: (1 - np.abs(x - i)) * (1 - np.abs(y - j))  # noqa: E731
+            yield Feature(f"{f}={u[i]} ∧ {g}={v[j]}", both, x, y, i, j, ready=True)
 
 
 def _two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
@@ -214,9 +219,9 @@ def _two_values(feature: Feature, table: Table) -> tuple[list[str], np.ndarray]:
     column = feature.of(table)
     x = column.values
     seen = np.unique(x[~np.isnan(x)])
-    shown = column.shown(seen[:6]).tolist()
+    shown = column.shown(seen[:3]).tolist()
     if not 0 < len(seen) <= 2:
-        raise ValueError(f"{feature.name!r} must have two values, got {short(shown)}")
+        raise ValueError(f"{feature.name!r} must have two values, got {len(seen)}, such as {shown}")
     return [*map(_written, shown), "other"][:2], np.where(np.isnan(x), np.nan, x != seen[0])
 
 
@@ -250,7 +255,9 @@ def check_names(names: Sequence[str], feature_names: Sequence[str] | None = None
         names = feature_names
     [(name, count)] = Counter(map(str, names)).most_common(1)
     if count > 1:
-        raise ValueError(f"feature names must differ, got {name!r} {count} times; pass a dict")
+        raise ValueError(
+            f"feature names must differ, got {name!r} {count} times; rename, or pass a dict"
+        )
     return list(map(str, names))
 
 

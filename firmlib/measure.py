@@ -16,7 +16,7 @@ from firmlib.estimation.rows import Rows, rows_of
 from firmlib.estimation.scan import scan
 from firmlib.estimation.slope import Line
 from firmlib.estimation.sums import How
-from firmlib.features import Feature, Group, Pairs, Place, check_names, resolve
+from firmlib.features import Group, Pairs, Place, check_names, resolve
 from firmlib.result import ConditionalScore, FirmResult
 from firmlib.scores import Score, respond, respond_all
 from firmlib.tables.checks import check_integer, check_number, check_option
@@ -128,12 +128,12 @@ def _estimate(
     features: Any, table: Table, sample: Rows, known: Sequence[Any], how: How, names: Any
 ) -> dict[str, Any]:
     """Return what a result says of these features: estimates, sources, names, notes and so on."""
-    notes, unexplained, found = (), None, ()
+    found, notes, pairs, unexplained = (), (), (), None
     crossed = features if isinstance(features, Pairs) and features.kind == "interaction" else None
     if crossed is None:
-        own = [g.args for g in known if isinstance(g, Feature) and g.function is Table.column]
+        own = {j for g in known for j in g.places}
         found = resolve(features, table)
-        found = [f for f in found if features is not None or vars(f).get("args") not in own]
+        found = [f for f in found if features is not None or f.places[0] not in own]
         if not found:
             raise ValueError("given= has all columns; expected at least one other")
         names = check_names([f.name for f in found], names)
@@ -144,15 +144,15 @@ def _estimate(
         option = "method='slope'" if how.slope else f"n_bins={how.n_bins}"
         raise ValueError(f"{option} is for single columns, not for given=, groups or interactions")
     if crossed is not None:
-        estimate, sources, found, unexplained = joint.pairs(crossed, table, sample, how)
-        names = check_names(found, names)
+        estimate, sources, pairs, unexplained = joint.pairs(crossed, table, sample, how)
+        names = check_names([" × ".join(pair) for pair in pairs], names)
     elif learned:
         each = dict(zip(names, found, strict=True))
         estimate, sources, notes = joint.adds_to(each, table, sample, known, how)
     else:
         estimate, sources = scan(found, table, sample, how)
     measured = {"estimate": estimate, "feature_names": tuple(names), "sources": tuple(sources)}
-    measured |= {"given": tuple(f.name for f in known), "n": sample.n}
+    measured |= {"given": tuple(g.name for g in known), "pairs": pairs, "n": sample.n}
     return {**measured, "notes": notes, "unexplained": unexplained}
 
 
@@ -171,15 +171,20 @@ def conditional_expected_score(
 ) -> ConditionalScore:
     """The conditional expected score q_f(t) = E[s(X) | f(X) = t], Definition 1.
 
-    `feature` is a column, a callable or an array of shape (n,); all else is as for `firm`.
+    `feature` is a column, a callable or an array of shape (n,); all else is as for `firm`, except
+    that there is no curve for a group of columns or with `given`.
 
     >>> table = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> curve = conditional_expected_score([0, 0, 0, 1], table, 0, rows="population")
     >>> curve.t, curve.q
     (array([0., 1.]), array([0. , 0.5]))
     """
-    [curve] = firm(score, X, {"f": feature}, **options).curves.values()
-    return curve
+    if options.get("given") is not None:
+        raise ValueError(f"given={options['given']!r} has no curve; expected None")
+    curves = [*firm(score, X, {"f": feature}, **options).curves.values()]
+    if not curves:
+        raise ValueError(f"feature={feature!r} is a group, which has no curve; expected one column")
+    return curves[0]
 
 
 class FirmByClass(UserDict[Any, FirmResult]):

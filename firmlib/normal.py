@@ -34,7 +34,7 @@ def firm_linear(
     """
     weights = check_array("weights", weights, 1)
     cov, A, v = _inputs(cov, directions, len(weights))
-    known = [check_integer("given", j, 0, len(weights) - 1) for j in given]
+    known = [check_integer("given", j, 0, len(weights) - 1) for j in np.atleast_1d(given)]
     if known:
         cov = cov - cov[:, known] @ np.linalg.pinv(cov[np.ix_(known, known)]) @ cov[known]
         left = ((A @ cov) * A).sum(axis=1)
@@ -56,7 +56,7 @@ def firm_taylor(
     array([12.])
     """
     if callable(gradient):
-        gradient = np.ravel(gradient(np.zeros((1, len(np.asarray(cov))))))
+        gradient = np.ravel(gradient(np.zeros((1, len(check_array("cov", cov, 2))))))
     return firm_linear(check_array("gradient", gradient, 1), cov, directions=directions)
 
 

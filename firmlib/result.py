@@ -67,8 +67,10 @@ class FirmResult:
         Where a few rows dominate the error, so that it is unreliable; the share of missing values.
     kinds, curves : tuple of str, dict of str to ConditionalScore
         Kinds: those of `ConditionalScore`, "group" or, of interactions, "pair"; q_f for the former.
-    feature_names, n, rows, response, target, given, confidence_level, unexplained
-        Rows with a positive weight, what `firm` was asked for, and what Pairs("interaction") leave.
+    feature_names, n, rows, response, target, given, confidence_level
+        Rows with a positive weight, and what `firm` was asked for.
+    pairs, unexplained
+        Of Pairs("interaction"): the names of both columns, and what sums of curves leave of Var(s).
     """
 
     estimate: jackknife.Estimate
@@ -80,6 +82,7 @@ class FirmResult:
     response: str = "values"
     target: Any = None
     given: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
     confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
     unexplained: Any = None
@@ -159,7 +162,7 @@ class FirmResult:
         if not features:
             check_memory("the comparison of all pairs of features", (len(self), len(self), 40))
             i, j = self._order[np.array(np.triu_indices(len(self), 1))]
-        elif len(features) == 2 and set(features) <= set(self):
+        elif len(features) == 2 and all(name in self.feature_names for name in features):
             i, j = self._index.get_indexer(features)[:, None]
         else:
             raise ValueError(f"features={features} must be two features; without any, all pairs")

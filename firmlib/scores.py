@@ -68,7 +68,7 @@ def respond(score: Score, table: Table, *, response_method: str, target: Any) ->
     found = {} if target is None and numbers else _by_target(score, method, answer)
     if target is None and two and len(found) == 2:
         target = [*found][1]  # of two classes, the second
-    if (found or target is not None) and target not in found:
+    if (found or target is not None) and target not in [*found]:
         known = f"{short([*found], 8)}, the classes or outputs of score={type(score).__name__}"
         raise ValueError(f"target={target!r} must be one of {known}")
     return _checked(found.get(target, answer), table, method, target)

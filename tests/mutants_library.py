@@ -228,12 +228,19 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
          "float(found[0]) if found else 0"),
         ("features.py", "all(map(is_place, f)) and len(set(f)) == len(f)", "all(map(is_place, f))"),
     ],
+    "joint -k few_units": [
+        ("joint/given.py", "special.ndtr(-z) if rows.unit is None else special.stdtr(df, -z)",
+         "special.ndtr(-z)"),
+    ],
     "joint": [
         ("joint/interactions.py", "{(): 1, (-1,): -1}", "{(): 1, (-1,): -0.9}"),
         ("joint/interactions.py", "c * some.T.sum(", "c * some.p.sum("),
         ("estimation/variance.py", "np.where(np.abs(noise) > 1e-15 * signal, found,",
          "np.where(True, found,"),
         ("features.py", "np.abs(x - y)", "x * y"),
+        ("features.py", "(1 - np.abs(x - i)) * (1 - np.abs(y - j))", "1.0 * ((x == i) & (y == j))"),
+        ("joint/interactions.py", "values > MOST_VALUES * n", "values > n"),
+        ("measure.py", '" × ".join(pair)', "pair[0]"),
         ("joint/interactions.py", "float((a + b) @ place)", "float(len(a))"),
         ("joint/interactions.py", "(B.T @ (w * e))", "(B.T @ (w * r))"),
         (
@@ -254,13 +261,19 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("scores.py", "target = [*found][1]", "target = [*found][0]"),
         ("scores.py", "{label: values == label", "{label: values != label"),
     ],
-    "measure result": [
+    "measure result refused": [
         ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
-        ("measure.py", "if features is not None or vars(f).get(\"args\") not in own]", "]"),
+        ("measure.py", "if features is not None or f.places[0] not in own]", "]"),
+        ("joint/given.py", "taken & {g.name, *g.places}", "taken & {g.name}"),
+        ("joint/given.py", "taken & {f.name, *f.places}", "taken & {f.name}"),
         ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),
         ("result.py", "self.estimate.Q * self.direction,", "self.estimate.Q,"),
         ("result.py", "np.sqrt(np.maximum(bins.e, 0))", "np.maximum(bins.e, 0)"),
         ("result.py", "divided(self.total.V[0],", "divided(self.total.V[0] ** 2,"),
+    ],
+    "display -k any_names or colours": [
+        ("display.py", "np.ravel(result.pairs)", "result.feature_names"),
+        ("display.py", "(-1, (RED, 0.25), RED)", "(-1, RED, RED)"),
     ],
     "datasets": [
         ("datasets.py", "y, shift / 2)", "y, shift)"),

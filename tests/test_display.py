@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import firmlib
-from firmlib.display import BLUE, GREY, ORANGE
+from firmlib.display import GREY, RED
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -48,8 +48,8 @@ def test_bars_go_right_the_largest_on_top_and_colours_show_the_direction(frame):
     assert widths[-1] > 0
     top_down = sorted(drawn.ax_.patches, key=lambda bar: -bar.get_y())
     bars = dict(zip(labels(drawn.ax_.yaxis), top_down, strict=True))
-    colors = {name: to_hex(bar.get_facecolor()).upper() for name, bar in bars.items()}
-    assert colors == {"up": BLUE, "down": ORANGE, "city": GREY}
+    colors = {name: to_hex(bar.get_facecolor(), True).upper() for name, bar in bars.items()}
+    assert colors == {"up": f"{RED}FF", "down": f"{RED}40", "city": f"{GREY}FF"}
     assert texts(drawn.figure_.legends[0]) == [
         "score rises with the feature",
         "score falls with it",
@@ -164,8 +164,21 @@ def test_interactions_show_whole_names_in_the_upper_triangle():
     assert cells.mask.ravel().tolist() == [False, False, True, False]
     low = matplotlib.colors.rgb_to_hsv(ax.collections[0].cmap(0.0)[:3])
     assert low[2] > 0.9  # zero is light
-    with pytest.raises(ValueError, match="must come from Pairs"):
+    with pytest.raises(ValueError, match=r"^result has the features \['x0', .* of Pairs"):
         firmlib.plot_interactions(RESULT)
+
+
+def test_interactions_of_columns_with_any_names():
+    names = ["a", "a × b", "b ×"]
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=names)
+    pairs = firmlib.features.Pairs("interaction")
+    for renamed in (None, ["p", "q", "r"]):
+        result = firmlib.firm(X["a"] * X["b ×"], X, pairs, feature_names=renamed)
+        ax = firmlib.plot_interactions(result)
+        assert [*labels(ax.yaxis), *labels(ax.xaxis)] == [*names[:2], *names[1:]]
+        [strong] = np.argwhere(ax.collections[0].get_array() > 0.5)
+        assert strong.tolist() == [0, 1]  # row a, column b ×
+    assert result.pairs == ((names[0], names[1]), (names[0], names[2]), (names[1], names[2]))
 
 
 def test_names_are_not_formulas(tmp_path):

@@ -137,6 +137,13 @@ def test_xor_compares_levels_not_their_places():
         np.testing.assert_array_equal(features.xor(*places)(frame), [1, 0, 1, 0])
 
 
+def test_names_of_values_have_all_digits_of_whole_numbers():
+    two = [features.literal(0, value) for value in (1234567, 1234568.0)]
+    assert [f.name for f in two] == ["x0=1234567", "x0=1234568"]
+    names = [features.threshold(0, tau).name for tau in (1 / 3, 1e300, np.int64(10**6))]
+    assert names == ["x0>0.333333", "x0>1e+300", "x0>1000000"]
+
+
 def test_pairs_of_two_valued_columns():
     frame = pd.DataFrame({"flag": [True, False, True], "city": list("abb"), "k": [2, 5, 5]})
 

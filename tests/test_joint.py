@@ -176,6 +176,20 @@ W = np.random.default_rng(6).exponential(size=500)
 
 
 @pytest.mark.parametrize("kind", ["xor", "conjunction"])
+def test_binary_pairs_are_missing_where_a_column_is(kind):
+    rng = np.random.default_rng(9)
+    X = rng.integers(0, 2, size=(400, 2)).astype(float)
+    s = X @ [1, 2] + X[:, 0] * X[:, 1] + rng.normal(size=400)
+    X[::7, 0] = X[::5, 1] = np.nan
+    there = ~np.isnan(X).any(axis=1)
+    dropped = firm(s, X, Pairs(kind), missing="drop")
+    assert_allclose(dropped.variance, firm(s[there], X[there], Pairs(kind)).variance)
+    assert_allclose(dropped.missing, 1 - there.mean())
+    with pytest.raises(ValueError, match=r"^feature 'x0.*' must not be missing, got \d+ missing"):
+        firm(s, X, Pairs(kind), missing="raise")
+
+
+@pytest.mark.parametrize("kind", ["xor", "conjunction"])
 @pytest.mark.parametrize(
     "known", [{"sample_weight": W}, {"groups": np.arange(500) // 2}, {"rows": "population"}]
 )
@@ -280,6 +294,18 @@ def test_stability_matches_rows_and_is_never_negative():
     assert found.index[0] == "a"
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are few")
+def test_few_units_rarely_reject_what_adds_nothing():
+    pvalues = []
+    for seed in range(20):
+        rng = np.random.default_rng([4, seed])
+        unit = np.repeat(np.arange(4), 25)  # rows of a unit share most of all three columns
+        e = rng.normal(size=(3, 4))[:, unit] + rng.normal(size=(3, 100)) / 2
+        g, f, s = e[0], e[0] + e[1], e[0] + e[2]
+        pvalues += [*firm(s, np.c_[f, g], [0], given=1, groups=unit).pvalues]
+    assert (np.array(pvalues) < 0.01).sum() <= 1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -291,6 +317,18 @@ def test_stability_matches_rows_and_is_never_negative():
         ),
         (lambda X: firmlib.search(X[:30, 0], X[:30]), "^no rule of up to 2 .* or more rows"),
         (lambda X: firm(X[:50, 0], X[:50], given=1), "50 rows; expected at least 100"),
+        (
+            lambda X: firmlib.unexplained(X[:30, 0], X[:30]),
+            "^30 rows are too few for curves of 12 columns with 25 values; expected more rows, or",
+        ),
+        (
+            lambda X: firmlib.search(X[:, 0], X, groups=np.arange(1000) % 3),
+            "^groups has 3 units; expected at least 4, for two halves",
+        ),
+        (
+            lambda X: firmlib.search(X[:, 0], pd.DataFrame(X[:, :2], columns=["a", "a"])),
+            "^feature names must differ, got 'a' 2 times",
+        ),
         (lambda X: firmlib.stability(lambda X: X, X, X[:, 0]), "must be a scikit-learn estimator"),
         (
             lambda X: firmlib.stability(LinearRegression(), X, X[:9, 0]),

@@ -64,6 +64,12 @@ def test_curve_is_the_mean_of_each_group():
     assert list(curve.to_frame()) == ["t", "q", "standard_error", "p", "n"]
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are few")
+def test_a_group_has_no_curve():
+    with pytest.raises(ValueError, match=r"^feature=\[0, 2\] is a group, which has no curve; exp"):
+        conditional_expected_score(S, X, [0, 2])
+
+
 # What features may be
 
 ALL = ("x0", "x1", "x2")
@@ -127,6 +133,7 @@ def test_given_features_are_read_like_others():
     np.testing.assert_allclose(firm(S, X, [2], given={"g": [0, 1]}).variance, two.variance)
     assert firm(S, X, given=[1]).feature_names == ("x0", "x2")
     assert firm(S, X, given={"g": 1}).feature_names == ("x0", "x2")
+    assert firm(S, X, given={"g": [0, 1]}).feature_names == ("x2",)
     assert firm(S > 0, X > 0, features.Pairs("xor", [0, 1]), given=2).given == ("x2",)
 
 

@@ -52,7 +52,14 @@ CASES = [
     (lambda: firm(S, X, groups=[1, 2]), r"^groups has shape \(2,\), expected"),
     (lambda: firm(S, X, groups=0 * ONES), "has one label; expected at least 2"),
     (lambda: firm(S, X, ["x0"], given="x0"), "^feature 'x0' is also in given="),
+    (lambda: firm(S, X, {"both": [0, 1]}, given="x0"), "^feature 'both' is also in given="),
+    (lambda: firm(S, X, [2], given=["x0", 0]), "^feature 'x0' is in given= twice"),
+    (lambda: firm(S, X, [2], given={"a": 0, "b": [0, 1]}), "^feature 'b' is in given= twice"),
     (lambda: firm(S, X, given=[0, 1, 2]), "^given= has all columns"),
+    (lambda: firm(S, X, given=[0, [1, 2]]), r"^given feature \[1, 2\] must be a column"),
+    (lambda: firm(S, X, given={"all": [0, 1, 2]}), "^given= has all columns"),
+    (lambda: conditional_expected_score(S, X, 0, given=1), "^given=1 has no curve; expected None"),
+    (lambda: firm(S, X).compare(["x0"], ["x1"]), r"^features=\(\['x0'\], .* two features"),
     (
         lambda: gradient(RandomForestClassifier(3).fit(X, LABELS), X),
         "^estimator=RandomForestClassifier is not a fitted SVM, kernel ridge or linear",
@@ -87,6 +94,9 @@ CASES = [
         lambda: normal.firm_linear([1, 2], [[1, 0.5], [0.2, 1]]),
         "^cov must be symmetric .* 0.3 sd² apart",
     ),
+    (lambda: normal.firm_linear([1, 2], EYE, given=2), "^given must be an integer from 0 to 1"),
+    (lambda: normal.firm_taylor(np.cos, 1.0), r"^cov has shape \(\), expected \('any', 'any'\)"),
+    (lambda: gradient(SVC, X), "is not a fitted SVM, kernel ridge or linear model"),
     (lambda: normal.firm_linear([0, 1, -1], FAR), "^cov must be .* positive semi-definite"),
     (lambda: normal.firm_linear([1, 2], [[0, 1e-5], [1e-5, 1]]), "^cov must be .* positive"),
     (
@@ -128,6 +138,7 @@ SCORES = [
         {"response_method": "predict_proba"},
         r"^response_method='predict_proba' is unknown; .*\['auto', 'predict'\]",
     ),
+    (S, {"target": ["ham"]}, r"^target=\['ham'\] must be one of .* of score=ndarray"),
     (LINE, {"target": 1}, r"^target=1 must be one of \[\], .*LinearRegression"),
     (lambda X: S, {"target": 1}, "^target=1 must be one of .* of score=function"),
     (LogisticRegression().fit(X, LABELS), {"target": 2}, r"^target=2 must be .* \[0, 1\]"),
@@ -250,6 +261,12 @@ def test_features(table, asked, message):
 
 
 CASES += [
+    (features.product, r"^product\(\) has no columns; expected at least one"),
+    (lambda: features.conjunction({}), "^values={} must be a dict from columns to values"),
+    (lambda: features.conjunction(["x0"]), r"^values=\['x0'\] must be a dict from columns"),
+    (lambda: features.Group("x0"), "^columns='x0' of a group must be a list of different columns"),
+    (lambda: firm(S, X, features.Group([])), r"^columns=\[\] of a group must be a list of"),
+    (lambda: firm(S, X, {"g": ["x0", 0]}), r"^columns=\[0, 0\] of a group must .* different"),
     (lambda: features.linear([1, np.nan]), "^a must be finite, got 1 NaN"),
     (lambda: features.Pairs("product"), "^kind='product' is unknown; expected one of .'interact"),
     (lambda: firm(S, X, features.Pairs("xor")), r"^'x0' must have two values, got"),

@@ -10,7 +10,7 @@ plus boosted trees for what it leaves, fitted to all parts of the rows but the o
 Where all columns have few levels, and in a population, both come from cells instead.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy import special
 from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
-from firmlib.estimation.jackknife import TINY, Estimate
+from firmlib.estimation.jackknife import TINY, Estimate, degrees
 from firmlib.estimation.rows import Rows
 from firmlib.estimation.scan import read, scan
 from firmlib.estimation.sums import How
@@ -47,8 +47,7 @@ def adds_to(
     found: Mapping[str, Feature | Group], table: Table, sample: Rows, known: Sequence[Any], how: How
 ) -> tuple[Estimate, list[Source], tuple[str, ...]]:
     """Return Var(E[s | F, known]) - Var(E[s | known]) for each feature or group F, and notes."""
-    if both := [f.name for f in found.values() if f.name in {g.name for g in known}]:
-        raise ValueError(f"feature {both[0]!r} is also in given=; remove it from one of them")
+    _check_apart(found.values(), known)
     alone = {name: f for name, f in found.items() if isinstance(f, Feature) and not known}
     single, sources = scan([*alone.values()], table, sample, how)
     each = {name: (single.taken(np.array([k])), sources[k]) for k, name in enumerate(alone)}
@@ -83,9 +82,21 @@ def adds_to(
     return Estimate.concatenate(estimates), [*sources], notes
 
 
-def _columns(f: Feature | Group, table: Table, sample: Rows, how: How) -> list[Column]:
+def _check_apart(found: Iterable[Any], known: Sequence[Any]) -> None:
+    """Raise if a name or a column is known twice, or both known and in a feature."""
+    taken: set[Any] = set()
+    for g in known:
+        if taken & {g.name, *g.places}:
+            raise ValueError(f"feature {g.name!r} is in given= twice; expected different ones")
+        taken |= {g.name, *g.places}
+    for f in found:
+        if taken & {f.name, *f.places}:
+            raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
+
+
+def _columns(f: Any, table: Table, sample: Rows, how: How) -> list[Column]:
     """Return the columns of a feature in the rows that count."""
-    parts = [Feature(f.name, Table.column, j) for j in f.places] if isinstance(f, Group) else [f]
+    parts = [Feature(f.name, Table.column, j) for j in f.places] or [f]
     return [read(part, table, sample, how) for part in parts]
 
 
@@ -114,6 +125,7 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
 
     The test is the projected covariance measure (Lundborg et al., 2024). Without an effect, two
     rows in different parts count twice, each in the model of the other, so the variance doubles.
+    Few units estimate it badly, so their test is Student's.
     What e_g^2 clearly falls by when the rows double might be mistaken for an effect, so it counts
     as error. An effect that clearly grew from half of the rows to all is taken to grow by as much
     again; the growth counts as error, too.
@@ -135,7 +147,10 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
     means = Estimate.of_rows(np.column_stack(parts), rows)
     (effect, falls, V, growth), errors = means.V, np.sqrt(means.J)
     learning = max(falls - errors[1], 0)
-    pvalue = special.ndtr(-effect / (np.sqrt(2 * (errors[0] ** 2 + learning**2)) + TINY))
+    z = effect / (np.sqrt(2 * (errors[0] ** 2 + learning**2)) + TINY)
+    units = np.count_nonzero(means.psi[:, 0])  # of them, or of folds
+    df = max(min(degrees(means.psi)[0], units - 1) - 1, 1)  # one less, as scores are centred
+    pvalue = special.ndtr(-z) if rows.unit is None else special.stdtr(df, -z)
     grows = float((2 * errors[2:] < means.V[2:]).all())
     growth, psi = grows * growth, means.psi @ np.array([[0], [0], [1], [grows]])
     J = (psi**2).sum() + growth**2

@@ -36,6 +36,7 @@ __all__ = ["Unexplained", "unexplained"]
 SWEEPS = 100
 NOTHING = 1e-5  # a sum of curves that leaves less of Var(s) is taken to be all of the score
 ROWS_PER_KNOT = 20
+MOST_VALUES = 0.75  # of all curves, per row; beyond, their sum follows the noise
 MOST_PAIRS = 20_000
 BINS = 4, 24  # of a column, at least and at most
 BEYOND_FIRST = {(): 1, (-1,): -1}
@@ -93,6 +94,10 @@ def additive(rows: Rows, columns: Sequence[Column]) -> tuple[np.ndarray, Unexpla
     most = int(np.clip(max(each / ROWS_PER_KNOT, min(each / 6, 8)), 3, 100))
     curves = [hats(column, w, n if rows.population else most) for column in columns]
     curves = [(B, np.linalg.pinv((B.T @ (B * w[:, None])).toarray(), 1e-9, True)) for B in curves]
+    values = 1 + sum(np.count_nonzero(inverse.diagonal()) - 1 for _, inverse in curves)
+    if values > MOST_VALUES * n and total and not rows.population:
+        few = f"{n} rows are too few for curves of {len(columns)} columns with {values} values"
+        raise ValueError(f"{few}; expected more rows, or fewer columns")
     e = r.copy()
     for _ in range(SWEEPS):
         last = now
@@ -144,8 +149,8 @@ def unexplained(
 
 def pairs(
     pairs: Pairs, table: Table, rows: Rows, how: How
-) -> tuple[Estimate, list[Source], list[str], Unexplained]:
-    """Return V, sources and names of all pairs, and what is unexplained."""
+) -> tuple[Estimate, list[Source], tuple[tuple[str, str], ...], Unexplained]:
+    """Return V, sources and both names of all pairs, and what is unexplained."""
     some = pairs.parts(table)
     count = len(some) * (len(some) - 1) // 2
     if count > MOST_PAIRS:
@@ -160,7 +165,7 @@ def pairs(
     most = rows.n if rows.population else int(np.clip(1.4 * rows.n**0.25, *BINS))
     each = list(combinations([bins(column, rows.w, most) for column in columns], 2))
     found = [contrast(rows, e, a, b, BEYOND_BOTH) for a, b in progress(each, "interactions")]
-    names = [f"{a.name} × {b.name}" for a, b in combinations(some, 2)]
+    names = tuple(combinations([f.name for f in some], 2))
     place = np.sin(1.0 + np.arange(rows.n))  # the same cells have the same mark
     sources = [Source("pair", mark=float((a + b) @ place)) for a, b in each]
     return Estimate.concatenate(found), sources, names, unexplained

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from firmlib.estimation.rows import rows_of
+from firmlib.features import check_names
 from firmlib.measure import firm
 from firmlib.result import FirmResult
 from firmlib.scores import Score, respond
@@ -70,6 +71,7 @@ def search(
     check_integer("n", n, 1)
     check_number("distinct", distinct, 0, 1)
     table = Table.of(X).with_categorical(categorical)
+    check_names(table.names)
     response = respond(score, table, response_method=response_method, target=target)
     rows = rows_of(response.values, table, sample_weight, groups)
     check_memory("the table of conditions", (2 * _CUTS * table.width, rows.n), 1)
@@ -80,6 +82,8 @@ def search(
 
     unit = np.arange(rows.n) if rows.unit is None else rows.unit
     units = int(unit.max()) + 1
+    if rows.unit is not None and units < 4:
+        raise ValueError(f"groups has {units} units; expected at least 4, for two halves")
     seen = (np.random.default_rng(random_state).permutation(units) < units / 2)[unit]
     p = rows.w[seen] / rows.w[seen].sum()
     r = rows.s[seen] - p @ rows.s[seen]
