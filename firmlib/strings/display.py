@@ -21,8 +21,6 @@ from matplotlib.patches import PathPatch
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-__all__ = ["plot_importance_along", "plot_letters", "plot_logo", "plot_poim"]
-
 LETTER_COLORS = {"A": GREEN, "C": BLUE, "G": ORANGE, "T": RED, "U": RED}  # others are grey
 
 

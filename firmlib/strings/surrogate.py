@@ -21,8 +21,6 @@ from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option, warn
 
-__all__ = ["confirm", "fit_surrogate"]
-
 _PENALTIES = 4.0 ** np.arange(4, -5, -1)  # of the ridge, the largest first
 _TOLERANCE = 1e-4  # of the ridge while its penalty is sought: far below the error of any sample
 _LAST = 1e-10  # of the one that is returned, so that it is the same on every CPU
