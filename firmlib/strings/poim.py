@@ -161,12 +161,11 @@ def max_by_length(
     2         0.77  3.87   NaN
     """
     weights, background = check_weights(weights, background, scale)
-    lengths = pd.RangeIndex(1, check_integer("max_k", max_k, 1, weights.length) + 1, name="length")
-    largest = np.full((max_k, weights.length), np.nan)
-    for k in lengths[::-1]:  # the one that takes most memory first
+    largest = {}
+    for k in range(check_integer("max_k", max_k, 1, weights.length), 0, -1):  # most memory first
         Q = exact_poim(weights, k, background, scale)
-        largest[k - 1, : len(Q)] = np.abs([Q.max(axis=1), Q.min(axis=1)]).max(axis=0)
-    return pd.DataFrame(largest, lengths).rename_axis(columns="position")
+        largest[k] = pd.Series(np.maximum(Q.max(axis=1), -Q.min(axis=1)))
+    return pd.DataFrame(largest).rename_axis("position").T.rename_axis("length").sort_index()
 
 
 def long_words(weights: PositionalWeights, background: Background, k: int) -> range:
