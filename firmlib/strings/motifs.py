@@ -128,16 +128,20 @@ def importance_along(
     """Importance of a motif and of its neighbours along the sequence, as in Figure 3.
 
     `importance` is a table as from `poim`. "distance 1" and "distance 2" are means over all strings
-    with 1 or 2 letters changed, "null mean" and "null sd" over those that differ at every position.
+    with 1 or 2 letters changed, "null mean" and "null sd" over those that differ at every position,
+    or 4096 random ones of them if they are more than 2187.
     """
     z, a = encode([motif], alphabet=alphabet, name="motif")[0], len(alphabet)
     k = len(z)
     Q = check_array("importance", importance, 2, (None, a**k))
     changed = (letters(np.arange(a**k), k, a) != z).sum(axis=1)
+    null = Q[:, changed == k]
+    if null.shape[1] > 3**7:
+        random = z + np.random.default_rng(0).integers(1, a, (4096, k))
+        null = Q[:, windows(random % a, k, a)[:, 0]]
     columns = {"position": np.arange(len(Q)), "motif": Q[:, changed == 0][:, 0]}
     for r in range(1, min(k, 2) + 1):
         columns[f"distance {r}"] = Q[:, changed == r].mean(axis=1)
-    null = Q[:, changed == k]
     return pd.DataFrame({**columns, "null mean": null.mean(axis=1), "null sd": null.std(axis=1)})
 
 
