@@ -169,7 +169,7 @@ def max_by_length(
 
 
 def long_words(weights: PositionalWeights, background: Background, k: int) -> range:
-    """Up to k, the lengths of words that `sweep` has no table of all of."""
+    """Lengths up to k for which `sweep` has no table of all words."""
     return range(max(background.order, weights.split) + 1, min(k, weights.degree) + 1)
 
 
@@ -186,8 +186,8 @@ def sweep(
 
     and w, tables of shape (L - d + 1, a**d) or 0.0, down to the background's order D. There w holds
     all words of up to D letters, right all that end later, and left all that start earlier, minus
-    E[s] without the intercept. Words of more than `split` and D letters only have tables for d in
-    `long`, with the columns ``long[d]``.
+    E[s] without the intercept. Lengths d above `split` and D come first, and only those in `long`:
+    their tables have one column for each word in ``long[d]``.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
     start, right, left, both = max(D, weights.split), 0.0, 0.0, 0.0
