@@ -45,6 +45,12 @@ def output(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(params=[0, 500, 2**25], ids=["pieces", "half", "tables"])
+def storage(request, monkeypatch):
+    """Of the weights of words none, some or all are stored as tables."""
+    monkeypatch.setattr("firmlib.strings.weights.DENSE_ENTRIES", request.param)
+
+
 class Tensor:
     """As much of a torch tensor as is needed: one that is part of a graph, to be detached first."""
 

@@ -309,7 +309,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("strings/poim.py", "both = expect_first(right, backward)",
          "both = expect_first(left, backward)"),
         ("strings/poim.py", "(w[j + 1] + right[j + 1])", "(w[j + 1] + left[j + 1])"),
-        ("strings/poim.py", "w[last + t, word", "w[last + t - 1, word"),
+        ("strings/poim.py", "np.tile(total[-1], a)", "np.repeat(total[-1], a)"),
         ("strings/poim.py", "first * (right + both)", "first * (left + both)"),
         ("strings/poim.py", "firm_from_poim(q, p) if", "firm_from_poim(q, 1 - p) if"),
         ("strings/poim.py", "left - background.initial @", "left - 0.9 * background.initial @"),

@@ -5,7 +5,6 @@ import pytest
 from conftest import kernel_by_definition
 
 from firmlib.strings import kernel
-from firmlib.strings import weights as module
 from firmlib.strings.alphabet import decode, word_index
 from firmlib.strings.kernel import check_kernel, wds_diagonal, wds_kernel
 from firmlib.strings.matvec import WDSOperator
@@ -100,14 +99,6 @@ def test_the_compiled_loop_gives_the_same_matrix(degree, both, monkeypatch):
 
 
 # Unfolded weights
-
-
-STORAGE = {"tables": 2**25, "half": 500, "pieces": 0}
-
-
-@pytest.fixture(params=STORAGE)
-def storage(request, monkeypatch):
-    monkeypatch.setattr(module, "DENSE_ENTRIES", STORAGE[request.param])
 
 
 def by_hand(X, a, degree, delta):

@@ -15,11 +15,7 @@ from firmlib.strings import weights as weights_module
 from firmlib.strings.alphabet import encode, index_word, windows
 from firmlib.strings.background import Background
 from firmlib.strings.display import plot_importance_along, plot_logo, plot_poim
-from firmlib.strings.motifs import (
-    importance_along,
-    letter_contributions,
-    motif_importance,
-)
+from firmlib.strings.motifs import importance_along, letter_contributions, motif_importance
 from firmlib.strings.poim import max_by_length, motif_rank, poim
 from firmlib.strings.search import top_motifs
 from firmlib.strings.weights import PositionalWeights
@@ -30,13 +26,8 @@ def random_weights(rng, L, degree, shift, n=8):
     return PositionalWeights.from_dual(X, a, degree=degree, shift=shift)
 
 
-@pytest.fixture(params=[0, 400, 2**25], ids=["pieces", "half", "tables"])
-def _storage(request, monkeypatch):
-    monkeypatch.setattr(weights_module, "DENSE_ENTRIES", request.param)
-
-
 @pytest.mark.parametrize("name", BACKGROUNDS)
-@pytest.mark.usefixtures("_storage")
+@pytest.mark.usefixtures("storage")
 def test_motif_importance_is_an_entry_of_the_poim(name):
     rng = np.random.default_rng(1)
     L = 7
@@ -158,7 +149,7 @@ def test_letter_contributions(name):
 @pytest.mark.parametrize("scale", ["poim", "firm"])
 @pytest.mark.parametrize("max_k", [1, 2, 5])
 @pytest.mark.parametrize("background", BACKGROUNDS)
-@pytest.mark.usefixtures("_storage")
+@pytest.mark.usefixtures("storage")
 def test_max_by_length(scale, max_k, background):
     rng = np.random.default_rng(12)
     w, chain = random_weights(rng, 12, 4, 1), BACKGROUNDS[background](rng, 12)

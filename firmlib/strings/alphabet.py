@@ -5,7 +5,7 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from os import PathLike
@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from firmlib.tables.checks import check_integer, check_option, refuse
-
-__all__ = ["DNA", "PROTEIN", "RNA", "Alphabet", "decode", "encode", "index_word", "one_hot"]
-__all__ += ["read_fasta", "word_index"]
 
 _CURES = {
     "-": "; remove gaps, or write N and pass unknown='average'",
@@ -97,11 +95,7 @@ PROTEIN = Alphabet("ACDEFGHIKLMNPQRSTVWY", wildcard="X", sets={"B": "DN", "J": "
 
 
 def encode(
-    seqs: Sequence[str] | Sequence[bytes] | ArrayLike,
-    *,
-    alphabet: Alphabet = DNA,
-    unknown: str = "error",
-    name: str = "seqs",
+    seqs: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error", name: str = "seqs"
 ) -> np.ndarray:
     """Turn n sequences of one length into codes (n, L), uint8; for DNA A, C, G, T = 0..3.
 
@@ -176,7 +170,7 @@ def decode(codes: ArrayLike, *, alphabet: Alphabet = DNA, unknown: str = "error"
     return symbols.view(f"S{checked.shape[1]}").ravel().astype(str).tolist()
 
 
-def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
+def one_hot(X: ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
     """Sequences of an `alphabet` as (n, L, a) zeros and ones, float32; N is spread evenly.
 
     PyTorch convolutions expect letters before positions, ``one_hot(X).transpose(0, 2, 1)``.
@@ -189,7 +183,7 @@ def one_hot(X: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.nda
     return rows.astype(np.float32)[encode(X, alphabet=alphabet, unknown="average", name="X")]
 
 
-def word_index(words: Sequence[str] | ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
+def word_index(words: ArrayLike, *, alphabet: Alphabet = DNA) -> np.ndarray:
     """Number words of k letters of the `alphabet` from AA..A = 0 to TT..T = 4**k - 1.
 
     These are the columns of `poim`. A word has at most 31 letters, or 14 for proteins.
@@ -226,8 +220,7 @@ def windows(codes: np.ndarray, d: int, size: int = 4) -> np.ndarray:
         index *= size
         index += codes[:, t : t + n]
     if codes.max(initial=0) >= size:
-        unknown = np.pad(np.cumsum(codes >= size, axis=1), ((0, 0), (1, 0)))
-        index[unknown[:, d:] > unknown[:, :n]] = -1
+        index[sliding_window_view(codes >= size, d, axis=1).any(axis=2)] = -1
     return index
 
 

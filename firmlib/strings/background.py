@@ -1,7 +1,6 @@
 """The distribution of sequences that an expected score is taken over (Section 1.2)."""
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
 
@@ -11,8 +10,6 @@ from sklearn.utils import check_random_state
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number, warn
-
-__all__ = ["Background"]
 
 _FEW = 10  # from this number of sequences, a constant column is not an accident
 
@@ -75,7 +72,7 @@ class Background:
     @classmethod
     def fit(
         cls,
-        seqs: Sequence[str] | ArrayLike,
+        seqs: ArrayLike,
         order: int,
         *,
         positional: bool = False,
@@ -108,15 +105,14 @@ class Background:
             )
         context = letters(np.arange(a**order), order, a)
         first = pseudo_count * possible[np.arange(order), context].prod(axis=1)
-        start = windows(X[:, :order], order, a)[:, 0]
-        first += np.bincount(start[start >= 0], minlength=a**order)
+        first += _count(windows(X[:, :order], order, a), a**order)
         columns = windows(X, order + 1, a).T.reshape(n, -1)
-        found = [np.bincount(code[code >= 0], minlength=a ** (order + 1)) for code in columns]
-        counts = np.reshape(found, (-1, a**order, a)) + pseudo_count * possible[order:][:n, None]
-        first[:] = first if first.any() else 1
+        counts = np.array([_count(words, a ** (order + 1)) for words in columns])
+        counts = counts.reshape(n, -1, a) + pseudo_count * possible[order:][:n, None]
         counts[counts.sum(axis=2) == 0] = 1
         rows = counts / counts.sum(axis=2, keepdims=True)
         rows = np.broadcast_to(rows, (X.shape[1] - order, *rows.shape[1:]))
+        first[:] = first if first.any() else 1
         return cls(first / first.sum(), rows, alphabet)
 
     @cached_property
@@ -197,7 +193,7 @@ class Background:
             return self, -np.inf
         return type(self)(initial / total, transition, self.alphabet), float(log_z + np.log(total))
 
-    def motif_probabilities(self, motifs: Sequence[str] | ArrayLike) -> np.ndarray:
+    def motif_probabilities(self, motifs: ArrayLike) -> np.ndarray:
         """Pr(X[j:j+k] = z) for `motifs` z of one length k, shape (n_motifs, L - k + 1)."""
         Z = encode(motifs, alphabet=self.alphabet, name="motifs")
         check_integer("the motifs' length", Z.shape[1], 1, self.length)
@@ -225,6 +221,11 @@ class Background:
         for _ in range(k, D):
             p = marginal(p, a)
         return np.minimum(p, 1)  # sums may round up
+
+
+def _count(words: np.ndarray, size: int) -> np.ndarray:
+    """How often each of `size` words occurs, those with unknown letters aside."""
+    return np.bincount(words[words >= 0], minlength=size)
 
 
 def marginal(table: np.ndarray, size: int = 4) -> np.ndarray:

@@ -21,8 +21,6 @@ from matplotlib.patches import PathPatch
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-__all__ = ["plot_importance_along", "plot_letters", "plot_logo", "plot_poim"]
-
 LETTER_COLORS = {"A": GREEN, "C": BLUE, "G": ORANGE, "T": RED, "U": RED}  # others are grey
 
 
@@ -53,9 +51,8 @@ def plot_poim(matrix: ArrayLike, *, alphabet: Alphabet = DNA, ax: Axes | None = 
     ax = plt.subplots(figsize=(6, 1.2 + 0.11 * min(n, 64)))[1] if ax is None else ax
     names, step = index_word(np.arange(n), k, alphabet=alphabet), -(-n // 64)  # names that fit
     ax.set_yticks(range(0, n, step), names[::step], family="monospace", size=9 if n <= 20 else 5)
-    high = np.abs(matrix).max()
-    image = ax.imshow(matrix.T, cmap="RdBu_r", aspect="auto", interpolation="none")
-    image.set_clim(-high, high)
+    scale = {"cmap": "RdBu_r", "vmax": np.abs(matrix).max(), "vmin": -np.abs(matrix).max()}
+    image = ax.imshow(matrix.T, aspect="auto", interpolation="none", **scale)
     ax.figure.colorbar(image, ax=ax, label="importance")
     ax.set_xlabel("position")
     return ax

@@ -14,9 +14,7 @@ from sklearn.utils import gen_batches
 from firmlib.strings.alphabet import DNA, Alphabet, encode
 from firmlib.tables.checks import check_integer, check_memory, check_option
 
-__all__ = ["wds_diagonal", "wds_kernel"]
-
-_WORTH = 2**22  # pairs of sequences and shifts from which loading numba pays
+_WORTH = 2**21  # pairs of sequences and shifts from which loading numba pays
 _POSITIONS = 16  # mixed by one matrix product, which must not reach far beyond the shifts
 _TILE = (64, 256)  # pairs compared at once: few enough for the cache, enough for NumPy
 
@@ -112,8 +110,7 @@ class Kernel:
         symmetric, Y = Y is None, X if Y is None else Y
         check_memory("the kernel matrix", (len(X), len(Y)))
         K = np.zeros((len(X), len(Y)))
-        work = K.size * (2 * len(self.delta) - 1) * (1 + self.reverse_complement)
-        compiled = _loop() if work >= _WORTH else None
+        compiled = _loop() if K.size * len(self.delta) >= _WORTH else None
         for factor, x, y, own in self._shifted(X, Y):
             if compiled:
                 compiled.add_common(x, y, own, self.degree, factor, K, symmetric)
@@ -125,10 +122,9 @@ class Kernel:
         if symmetric:
             for i, row in enumerate(K):
                 row[:i] = K[:i, i]
-        if self.normalize:
-            ky = self.size(Y)
-            for row, k in zip(K, self.size(X), strict=True):
-                row /= np.sqrt(k * ky)
+        ky = self.size(Y)
+        for row, k in zip(K, self.size(X), strict=True):
+            row /= np.sqrt(k * ky)
         return K
 
     def diagonal(self, X: np.ndarray) -> np.ndarray:

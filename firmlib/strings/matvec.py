@@ -12,8 +12,6 @@ from firmlib.strings.alphabet import letters, windows
 from firmlib.strings.kernel import Kernel, mix_positions
 from firmlib.tables.checks import check_array, check_memory
 
-__all__ = ["WDSOperator"]
-
 
 class WDSOperator:
     """The kernel matrix of codes X as an operator: ``WDSOperator(X, kernel) @ v`` is K v without K.

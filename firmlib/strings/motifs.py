@@ -1,7 +1,5 @@
 """Importance of given motifs of any length, without a table of all words."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
@@ -9,11 +7,9 @@ from numpy.typing import ArrayLike
 
 from firmlib.strings.alphabet import DNA, Alphabet, encode, letters, windows
 from firmlib.strings.background import Background, check_rows
-from firmlib.strings.poim import ROUNDING, check_weights, exact_poim, sweep, sweep_long_words
+from firmlib.strings.poim import ROUNDING, check_weights, exact_poim, long_words, sweep
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_array, check_integer
-
-__all__ = ["importance_along", "letter_contributions", "motif_importance"]
 
 _WORDS = 2**12  # that a motif with ambiguous letters stands for, to sum them one by one
 _BATCH = 2**12  # words at once
@@ -21,7 +17,7 @@ _BATCH = 2**12  # words at once
 
 def motif_importance(
     weights: PositionalWeights,
-    motifs: Sequence[str] | ArrayLike,
+    motifs: ArrayLike,
     background: Background | None = None,
     *,
     scale: str = "poim",
@@ -99,7 +95,7 @@ def soft_importance(
 
 def expected_score(weights: PositionalWeights, background: Background) -> float:
     """E[s(X)] without the intercept."""
-    *_, (_, right, _, _, w) = sweep(weights, background)
+    *_, (_, right, _, _, w) = sweep(weights, background, {})
     return float(background.initial @ (w + right)[0])
 
 
@@ -111,13 +107,13 @@ def _word_importance(
     n = weights.length - k + 1
     if k < D:
         return exact_poim(weights, k, background)[:, windows(Z, k, a)[:, 0]].T
-    levels = [(d, windows(Z, d, a), *tables) for d, *tables in sweep(weights, background) if d <= k]
-    long = range(max(D, weights.split) + 1, min(k, weights.degree) + 1)
-    wanted = {d: np.unique(windows(Z, d, a)) for d in long}
-    for d, tables in sweep_long_words(weights, background, wanted).items() if wanted else ():
-        levels.append((d, np.searchsorted(wanted[d], windows(Z, d, a)), *tables))
+    long = {d: np.unique(windows(Z, d, a)) for d in long_words(weights, background, k)}
     total = np.zeros((n, len(Z)))
-    for d, word, right, left, both, w in levels:
+    for d, right, left, both, w in sweep(weights, background, long):
+        if d > k:
+            continue
+        word = windows(Z, d, a)
+        word = np.searchsorted(long[d], word) if d in long else word
         for t, inner in enumerate(word.T):
             total += w[t : t + n, inner]
         for table, start, end in ((right, k - d, -1), (left, 0, 0), (both, 0, 0)):
@@ -146,8 +142,7 @@ def importance_along(
     columns = {"position": np.arange(len(Q)), "motif": Q[:, changed == 0][:, 0]}
     for r in range(1, min(k, 2) + 1):
         columns[f"distance {r}"] = Q[:, changed == r].mean(axis=1)
-    columns |= {"null mean": null.mean(axis=1), "null sd": null.std(axis=1)}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({**columns, "null mean": null.mean(axis=1), "null sd": null.std(axis=1)})
 
 
 def letter_contributions(

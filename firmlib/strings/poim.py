@@ -13,8 +13,6 @@ from firmlib.strings.background import Background, marginal
 from firmlib.strings.weights import PositionalWeights, check_background
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_option, warn
 
-__all__ = ["max_by_length", "motif_rank", "poim"]
-
 ROUNDING = 1e-9  # sums that differ by less than this part of the largest are equal
 SCALES = ("poim", "firm")
 LOW_R2 = 0.5  # a surrogate that explains less is named in a warning
@@ -87,12 +85,12 @@ def exact_poim(
     because what lies left and what lies right of D known letters is independent.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    top = max(k, D)
     check_memory("the POIM with its tables", (8 if k < weights.degree else 2, L - k + 1, a**k))
-    levels = {d: level for d, *level in sweep(weights, background, top) if d <= top}
+    long = {d: np.arange(a**d) for d in long_words(weights, background, k)}
+    levels = {d: level for d, *level in sweep(weights, background, long) if d <= max(k, D)}
     right, left, both, w = levels[D]
     T, inner = w + right + left, None
-    for d in range(D + 1, top + 1):
+    for d in range(D + 1, k + 1):
         prefix, suffix = (T - table if np.ndim(table) else T for table in (right, left))
         T, inner = _join(a, prefix, suffix, inner), T
         right, left, both, w = levels.pop(d, (0.0,) * 4)
@@ -163,15 +161,21 @@ def max_by_length(
     2         0.77  3.87   NaN
     """
     weights, background = check_weights(weights, background, scale)
-    lengths = pd.RangeIndex(1, check_integer("max_k", max_k, 1, weights.length) + 1, name="length")
-    largest = np.full((max_k, weights.length), np.nan)
-    for k in lengths[::-1]:  # the one that takes most memory first
+    largest = {}
+    for k in range(check_integer("max_k", max_k, 1, weights.length), 0, -1):  # most memory first
         Q = exact_poim(weights, k, background, scale)
-        largest[k - 1, : len(Q)] = np.abs([Q.max(axis=1), Q.min(axis=1)]).max(axis=0)
-    return pd.DataFrame(largest, lengths).rename_axis(columns="position")
+        largest[k] = pd.Series(np.maximum(Q.max(axis=1), -Q.min(axis=1)))
+    return pd.DataFrame(largest).rename_axis("position").T.rename_axis("length").sort_index()
 
 
-def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> Iterator[tuple]:
+def long_words(weights: PositionalWeights, background: Background, k: int) -> range:
+    """Lengths up to k for which `sweep` has no table of all words."""
+    return range(max(background.order, weights.split) + 1, min(k, weights.degree) + 1)
+
+
+def sweep(
+    weights: PositionalWeights, background: Background, long: Mapping[int, np.ndarray]
+) -> Iterator[tuple]:
     """Expected weights of the words that reach out of a window, from long windows to short ones.
 
     Yields d, and, given X[i:i+d] = y, the expected sum of the weights of all words that
@@ -182,13 +186,15 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
 
     and w, tables of shape (L - d + 1, a**d) or 0.0, down to the background's order D. There w holds
     all words of up to D letters, right all that end later, and left all that start earlier, minus
-    E[s] without the intercept.
+    E[s] without the intercept. Lengths d above `split` and D come first, and only those in `long`:
+    their tables have one column for each word in ``long[d]``.
     """
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    start, right, left, both = max(top, D, weights.split), 0.0, 0.0, 0.0
+    start, right, left, both = max(D, weights.split), 0.0, 0.0, 0.0
     if weights.degree > start:
-        every = {start: np.arange(a**start)}
-        right, left, both = sweep_long_words(weights, background, every, 3)[start]
+        tables = _sweep_long_words(weights, background, {start: np.arange(a**start), **long})
+        yield from ((d, *tables[d]) for d in long)
+        right, left, both = tables[start]
     for d in range(min(start, max(D, weights.degree)), D, -1):
         w = weights.columns(d)
         yield d, right, left, both, w
@@ -209,13 +215,11 @@ def sweep(weights: PositionalWeights, background: Background, top: int = 0) -> I
 
 def _in_contexts(weights: PositionalWeights, D: int) -> np.ndarray:
     """Weights of up to D letters as weights of words of D letters, the first that hold them."""
-    a, last = len(weights.alphabet), weights.length - D
-    total, word = np.zeros((last + 1, a**D)), np.arange(a**D)
+    a, total = len(weights.alphabet), np.zeros((weights.length + 1, 1))
     for d in range(1, D + 1):
-        w = weights.columns(d)
-        total += w[: last + 1, word // a ** (D - d)]
-        for t in range(1, D - d + 1):  # the last holds those that start later, too
-            total[last] += w[last + t, word // a ** (D - d - t) % a**d]
+        longer = np.repeat(total[:-1], a, axis=1)
+        longer[-1] += np.tile(total[-1], a)  # a word at the end is held by the last one only
+        total = longer + weights.columns(d)
     return total
 
 
@@ -239,14 +243,14 @@ def expect_first(table: Any, backward: np.ndarray) -> Any:
     return np.pad(mean.reshape(n, -1), ((1, 0), (0, 0)))
 
 
-def sweep_long_words(
-    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray], m: int = 4
+def _sweep_long_words(
+    weights: PositionalWeights, background: Background, wanted: Mapping[int, np.ndarray]
 ) -> dict[int, np.ndarray]:
-    """The first m of right, left, both and w of the words ``wanted[d]``, from the sequences."""
+    """Tables of right, left, both and w of the words ``wanted[d]``; no w of the shortest."""
     D, L, a = background.order, weights.length, len(weights.alphabet)
-    tables = {d: np.zeros((m, L - d + 1, len(codes))) for d, codes in wanted.items()}
-    values = np.pad(weights.values, ((0, 0), (1, 0)))  # the word of no letters has none
     S, low, top = len(weights.smear) - 1, min(wanted), weights.values.shape[1]
+    tables = {d: np.zeros((3 + (d > low), L - d + 1, len(z))) for d, z in wanted.items()}
+    values = np.pad(weights.values, ((0, 0), (1, 0)))  # the word of no letters has none
     shift = np.arange(-S, S + 1)[:, None, None]
     step = max(1, _BATCH // (len(shift) * L))
     for i in range(0, len(weights.sequences), step):

@@ -13,8 +13,6 @@ from firmlib.strings.poim import ROUNDING, check_weights, exact_poim, expect_las
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_integer, check_memory
 
-__all__ = ["Motif", "to_meme", "top_motifs"]
-
 
 class Motif(NamedTuple):
     """A word, its position (None: anywhere), its importance Q', and its PWM of shape (k, a).

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils import check_random_state, gen_batches
 
 from firmlib.strings.alphabet import Alphabet, encode, one_hot, windows
@@ -20,8 +20,6 @@ from firmlib.strings.motifs import exact_importance
 from firmlib.strings.poim import LOW_R2
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import as_numpy, check_array, check_integer, check_option, warn
-
-__all__ = ["confirm", "fit_surrogate"]
 
 _PENALTIES = 4.0 ** np.arange(4, -5, -1)  # of the ridge, the largest first
 _TOLERANCE = 1e-4  # of the ridge while its penalty is sought: far below the error of any sample
@@ -101,17 +99,13 @@ def _fit_anywhere(X: np.ndarray, s: np.ndarray, kernel: Kernel) -> PositionalWei
     entries = np.full(words.size, 1 / len(strands)), words.ravel()
     F = sparse.csr_array((*entries, np.arange(n + 1) * words.shape[1]), (n, columns))
     F.sum_duplicates()
-
-    def product(v: np.ndarray) -> np.ndarray:
-        products = F @ (F.T @ (v - v.mean()))
-        return products - products.mean()
-
-    K = LinearOperator((n, n), matvec=product, dtype=float)  # type: ignore[call-arg]
-    alpha, r2 = _ridge_path(K, s, float(F.multiply(F).sum() / n))
-    w = F.T @ (alpha - alpha.mean())
+    mean = F.T @ np.full(n, 1 / n)
+    centred = aslinearoperator(F) - aslinearoperator(np.ones((n, 1))) @ aslinearoperator(mean[None])
+    alpha, r2 = _ridge_path(centred @ centred.T, s, float(F.multiply(F).sum() / n))
+    w = centred.T @ alpha
     table = np.broadcast_to(w, (X.shape[1] - kernel.degree + 1, columns))
     weights = PositionalWeights(X.shape[1], {kernel.degree: table}, alphabet=kernel.alphabet)
-    b, both = float(s.mean() - (F @ w).mean()), kernel.reverse_complement
+    b, both = float(s.mean() - mean @ w), kernel.reverse_complement
     return replace(weights, intercept=b, reverse_complement=both, positional=False, r2=r2)
 
 
@@ -139,12 +133,12 @@ def evaluate(
             f"score is a {type(score).__name__}; expected a function from codes (m, L) to m "
             "scores, such as model.decision_function, or a torch module"
         )
-    torch, ask, scores = sys.modules.get("torch"), score, []
+    torch, scores = sys.modules.get("torch"), []
     if torch is not None and isinstance(score, torch.nn.Module):
-        ask = partial(_ask_module, score, alphabet, torch)
+        score = partial(_ask_module, score, alphabet, torch)
     for rows in gen_batches(len(X), check_integer("batch_size", batch_size, 1)):
-        s = np.asarray(as_numpy(ask(X[rows])))
-        s = s[:, 0] if s.ndim == 2 and s.shape[1] == 1 else s
+        s = np.asarray(as_numpy(score(X[rows])))
+        s = s[:, 0] if s.shape[1:] == (1,) else s
         scores.append(check_array("the result of score", s, 1, (rows.stop - rows.start,)))
     return np.concatenate(scores)
 

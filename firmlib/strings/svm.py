@@ -18,9 +18,7 @@ from firmlib.strings.matvec import WDSOperator, solve
 from firmlib.strings.weights import PositionalWeights
 from firmlib.tables.checks import check_integer, check_number, check_option, check_weights, warn
 
-__all__ = ["WDSClassifier"]
-
-_ARMIJO = 1e-4  # part of the descent that its slope promises, at least; the usual choice
+_SHORTEST = 2.0**-30  # part of a step that is tried
 _ROUNDING = 1e-14  # part of the loss that is lost in summing it
 
 
@@ -173,28 +171,16 @@ def _newton(
         da = solve(K, active, 1 / (2 * C[active]), y, a, centred=True, rtol=0, atol=atol) - a
         Kda = K @ da
         db = float(np.average((y - Ka - Kda)[active], weights=C[active])) - b
-        t = _step(C, slack, -y * (Kda + db), float(Ka @ da), float(da @ Kda))
-        if t == 0:  # the conjugate gradients stopped too early for a descent
+        t, linear, quadratic, growth = 1.0, Ka @ da, da @ Kda / 2, -y * (Kda + db)
+        most = C @ np.maximum(0, slack) ** 2 * (1 + _ROUNDING)
+        while t > _SHORTEST and (
+            t * linear + t**2 * quadratic + C @ np.maximum(0, slack + t * growth) ** 2 > most
+        ):
+            t /= 2
+        if t <= _SHORTEST:  # the conjugate gradients stopped too early for a descent
             precision /= 10
         a, Ka, b = a + t * da, Ka + t * Kda, b + t * db
     if error > tol:
         found = f"stopped after {n_iter} steps at a relative error of {error:.1e}, above {tol=}"
         warn(found, ConvergenceWarning)
     return a, b, n_iter
-
-
-def _step(
-    C: np.ndarray, slack: np.ndarray, growth: np.ndarray, linear: float, quadratic: float
-) -> float:
-    """Halve t until t linear + t^2 quadratic / 2 + C @ max(0, slack + t growth)^2 is lower."""
-    before = float(C @ np.maximum(0, slack) ** 2)
-    slope = linear + 2 * float((C * np.maximum(0, slack)) @ growth)
-
-    def change(t: float) -> float:
-        after = float(C @ np.maximum(0, slack + t * growth) ** 2)
-        return t * linear + t**2 * quadratic / 2 + after - before
-
-    t = 1.0 if slope < 0 or change(1) <= _ROUNDING * before else 0.0  # 0 if it leads up
-    while t and change(t) > _ARMIJO * t * slope + _ROUNDING * before:
-        t /= 2
-    return t

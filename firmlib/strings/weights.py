@@ -1,6 +1,6 @@
 """A string score, unfolded: one weight for each word at each position (Section 1.2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -12,8 +12,6 @@ from firmlib.strings.background import Background
 from firmlib.strings.kernel import Kernel, check_kernel, mix_positions
 from firmlib.strings.matvec import common_words
 from firmlib.tables.checks import check_array, check_integer, check_memory, check_number
-
-__all__ = ["PositionalWeights"]
 
 DENSE_ENTRIES = 2**25  # a table up to this size is stored, if its sequences take as much
 _BATCH = 2**15  # sequences at once
@@ -60,12 +58,7 @@ class PositionalWeights:
 
     @classmethod
     def from_dual(
-        cls,
-        X: Sequence[str] | ArrayLike,
-        dual_coef: ArrayLike,
-        *,
-        intercept: float = 0.0,
-        **kernel: Any,
+        cls, X: ArrayLike, dual_coef: ArrayLike, *, intercept: float = 0.0, **kernel: Any
     ) -> Self:
         """Unfold s(x) = sum_i a_i k(x_i, x) + b for the WDS kernel, not normalized.
 
@@ -154,11 +147,7 @@ class PositionalWeights:
         return mix_positions(w, self.smear, np.empty_like(w))
 
     def score(
-        self,
-        X: Sequence[str] | ArrayLike,
-        background: Background | None = None,
-        *,
-        unknown: str = "error",
+        self, X: ArrayLike, background: Background | None = None, *, unknown: str = "error"
     ) -> np.ndarray:
         """s(x) for each sequence in `X`, shape (n,).
 
