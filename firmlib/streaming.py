@@ -153,9 +153,7 @@ confidence_level
             return state.bins()
         response = respond(score, table, response_method=self.response_method, target=self.target)
         weights, population = (sample_weight, groups), self.rows == "population"
-        near = state.total.middle if state.n else np.nan
-        options: Any = {"population": population, "start": start, "near": near}
-        rows = rows_of(response.values, table, *weights, **options)
+        rows = rows_of(response.values, table, *weights, population=population, start=start)
         found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
         if not found or any(isinstance(f, Group) or f.ready for f in found):
             wanted = "pairs, groups and ready values need all rows at once; use firm on a table"

@@ -112,7 +112,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/variance.py", "[4 * (b.p**2", "[2 * (b.p**2"),
         ("estimation/variance.py", "np.sign(S @ (rank", "np.sign(-S @ (rank"),
         ("estimation/variance.py", "points[0]) - points[0] / 2", "points[0])"),
-        ("estimation/jackknife.py", "fall / W - share * V, 0)", "fall / W, 0)"),
+        ("estimation/slope.py", "left * (V - without)", "(V - without)"),
         ("estimation/jackknife.py", "psi -= share * psi.sum(axis=0)", "psi -= 0"),
         ("estimation/jackknife.py", "np.maximum(1 - (share**2).sum(axis=0), TINY)", "1"),
         ("estimation/jackknife.py", "self.J - 2 * rest", "self.J - rest"),
@@ -229,7 +229,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("features.py", "all(map(is_place, f)) and len(set(f)) == len(f)", "all(map(is_place, f))"),
     ],
     "joint -k few_units": [
-        ("joint/given.py", "special.ndtr(-z) if rows.unit is None else special.stdtr(df, -z)",
+        ("joint/given.py", "special.stdtr(df, -z)",
          "special.ndtr(-z)"),
     ],
     "joint": [
@@ -264,7 +264,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "measure result refused": [
         ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
         ("measure.py", "if features is not None or f.places[0] not in own]", "]"),
-        ("joint/given.py", "taken & {g.name, *g.places}", "taken & {g.name}"),
+        ("joint/given.py", "for f in (*known, *found)", "for f in (*found, *known)"),
         ("joint/given.py", "taken & {f.name, *f.places}", "taken & {f.name}"),
         ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),
         ("result.py", "self.estimate.Q * self.direction,", "self.estimate.Q,"),

@@ -57,6 +57,12 @@ def test_tails_are_not_flattened():
     assert abs(np.mean(V) / 2 - 1) < 0.03
 
 
+def test_a_heavy_level_at_either_end_has_the_same_bins():
+    f = np.minimum(np.random.default_rng(6).normal(size=(400, 1)), 0)
+    s = np.sin(3 * f[:, 0]) + np.random.default_rng(7).normal(size=400)
+    np.testing.assert_allclose(firm(s, -f).variance, firm(s, f).variance, rtol=1e-12)
+
+
 # The test
 
 

@@ -435,7 +435,7 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
 
 def test_bins_are_small_to_send():
     X = np.random.default_rng(0).normal(size=(10_000, 20))
-    bins = StreamingFirm().partial_fit(X, X[:, 0]).bins
+    bins = StreamingFirm().partial_fit(X, X[:, 0]).partial_fit(X, X[:, 0]).bins
     sent = pickle.dumps(bins)
     assert len(sent) < 500_000
     found = [StreamingFirm(bins=b).partial_fit(X, X[:, 0]) for b in (bins, pickle.loads(sent))]

@@ -259,6 +259,7 @@ def test_sparse_columns_without_zeros_or_values_are_as_dense_ones(n, weighted, m
     half = np.where(rng.random(n) < 0.3, full, 0.0)
     gaps = np.where(rng.random(n) < 0.7, np.nan, rng.integers(0, 40, n))
     X = np.column_stack([full, half, np.where(rng.random(n) < 0.1, np.nan, full), gaps])
+    X = np.column_stack([X, full > 7, np.where(half < 9, 0, half)])  # blocks of other sizes
     X = X if missing else np.nan_to_num(np.column_stack([X, full % 2 + 1]), nan=-2.0)
     options = {"sample_weight": rng.choice([0.5, 1, 1.5], n)} if weighted else {}
     s = full + rng.normal(size=n)

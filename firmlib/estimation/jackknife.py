@@ -41,7 +41,7 @@ class Estimate:
         each = rows.w * value.reshape(rows.n, -1).T
         w, *sums = (np.bincount(rows.fold, a, FOLDS) for a in (rows.w, *each))
         V = np.sum(sums, axis=1) / w.sum()
-        return cls.untested(V, influence(np.transpose(sums), V, w[:, None]))
+        return cls.untested(V, influence(np.transpose(sums), w[:, None]))
 
     @classmethod
     def concatenate(cls, some: Sequence[Estimate]) -> Estimate:
@@ -98,11 +98,11 @@ class Estimate:
         return np.sqrt(np.maximum(low, 0)), np.sqrt(np.maximum(middle + half, V))
 
 
-def influence(fall: np.ndarray, V: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return psi from what W V falls by without each fold (G, m), W being the sum of weights."""
+def influence(fall: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return psi from what V times all weight falls by without each fold (G, m), of this weight."""
     W = np.maximum(weight.sum(axis=0), TINY)
     share = weight / W
-    psi = np.where(share > 0, fall / W - share * V, 0)
+    psi = np.where(share > 0, fall / W, 0)
     psi -= share * psi.sum(axis=0)
     return psi / np.sqrt(np.maximum(1 - (share**2).sum(axis=0), TINY))
 

@@ -37,7 +37,6 @@ class Rows:
     unit: np.ndarray | None = None
     keep: slice | np.ndarray = field(default_factory=lambda: slice(None))
     population: bool = False
-    near: float = np.nan
 
     n = cached_property(lambda self: len(self.s))
 
@@ -48,9 +47,15 @@ class Rows:
 
     @cached_property
     def centre(self) -> float:
-        """What is subtracted from scores to limit rounding errors: `near` if it lies among them."""
-        inside = self.n and self.s.min() <= self.near <= self.s.max()
-        return self.near if inside else middle(self.s)
+        """About the median of the scores; to subtract it limits rounding errors.
+
+        It is rounded, so that most chunks of rows have the same.
+        """
+        if not self.n:
+            return 0.0
+        low, median, high = np.quantile(self.s[:: self.n // 1000 + 1], [0.25, 0.5, 0.75])
+        unit = 2.0 ** np.ceil(np.log2(8 * (high - low))) if high > low else 0.0
+        return float(unit * np.round(median / unit) if unit else median)
 
     @cached_property
     def parts(self) -> list[np.ndarray]:
@@ -62,17 +67,12 @@ class Rows:
         """Return some of the rows."""
         unit = None if self.unit is None else self.unit[some]
         s, w, fold = self.s[some], self.w[some], self.fold[some]
-        return Rows(s, w, fold, unit, population=self.population, near=self.near)
+        return Rows(s, w, fold, unit, population=self.population)
 
 
 def parts(n: int, size: int = AT_ONCE) -> Iterator[slice]:
     """Return runs of rows, at least one."""
     return (slice(a, a + size) for a in range(0, max(n, 1), size))
-
-
-def middle(values: np.ndarray) -> float:
-    """Return the median of about a thousand values; it only limits rounding errors."""
-    return float(np.median(values[:: len(values) // 1000 + 1])) if len(values) else 0.0
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:
@@ -94,12 +94,8 @@ def rows_of(
     *,
     population: bool = False,
     start: int = 0,
-    near: float = np.nan,
 ) -> Rows:
-    """Return the rows of a table with a positive weight; `start` rows came before.
-
-    Their scores may be `near` those of earlier rows.
-    """
+    """Return the rows of a table with a positive weight; `start` rows came before."""
     w, keep = np.ones(table.n), slice(None)
     if sample_weight is not None:
         column = table.vector("sample_weight", sample_weight)
@@ -119,14 +115,14 @@ def rows_of(
             f"differences from {1 / most:g} to {most:g}, or none: rescale the scores"
         )
     if groups is None or population:
-        return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population, near)
+        return Rows(s, w, folds_of_positions(start, len(s)), None, keep, population)
     key = unit_keys(table.vector("groups", groups).take(keep))
     unit = np.unique(key, return_inverse=True)[1]
     if table.whole and unit.max() < 1:
         raise ValueError("groups has one label; expected at least 2 units")
     few = table.whole and unit.max() < FOLDS  # by hash, some would share a fold
     fold = 7 * unit % FOLDS if few else ((key * _GOLDEN) >> np.uint64(40)).astype(np.int64) % FOLDS
-    return Rows(s, w, fold, unit, keep, near=near)
+    return Rows(s, w, fold, unit, keep)
 
 
 def unit_keys(column: Column) -> np.ndarray:

@@ -120,19 +120,16 @@ def joined(found: Sequence[Part], names: Sequence[str]) -> Found:
     """Return V and sources in the order of positions; V is 0, with a warning, where it is nan."""
     order = np.argsort(np.concatenate([np.empty(0, int), *(at for at, _, _ in found)]))
     sources = [source for _, _, some in found for source in some]
-    estimate = Estimate.concatenate([Estimate.untested(np.zeros(0)), *(e for _, e, _ in found)])
-    return _known(estimate.taken(order), names), [sources[k] for k in order]
-
-
-def _known(estimate: Estimate, names: Sequence[str]) -> Estimate:
-    """Return the estimate with 0 for V that is nan, and warn of these features."""
+    each = Estimate.concatenate([Estimate.untested(np.zeros(0)), *(e for _, e, _ in found)])
+    estimate = each.taken(order)
     silent = np.isnan(estimate.V)
-    if not silent.any():
-        return estimate
-    some = [name for name, no in zip(names, silent, strict=True) if no]
-    warn(
-        f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are constant, "
-        "missing, nominal without a slope, or have a level of their own in nearly every row or unit"
-    )
-    V, noise, psi = (np.where(silent, 0, a) for a in (estimate.V, estimate.noise, estimate.psi))
-    return Estimate(V, noise, np.where(silent, 1, estimate.pvalue), psi)
+    if silent.any():
+        some = [name for name, no in zip(names, silent, strict=True) if no]
+        warn(
+            f"importance 0 for {short(some)}, {len(some)} of {len(names)} features: they are "
+            "constant, missing, nominal without a slope, or have a level of their own in nearly "
+            "every row or unit"
+        )
+        V, noise, psi = (np.where(silent, 0, a) for a in (estimate.V, estimate.noise, estimate.psi))
+        estimate = Estimate(V, noise, np.where(silent, 1, estimate.pvalue), psi)
+    return estimate, [sources[k] for k in order]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate, influence
-from firmlib.estimation.rows import FOLDS, Rows, middle, parts
+from firmlib.estimation.rows import FOLDS, Rows, parts
 from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
 
@@ -35,7 +35,7 @@ class Line:
     @classmethod
     def of(cls, f: np.ndarray, rows: Rows, nominal: bool = False) -> Line:
         """Return the sums of rows with known values f."""
-        centre = middle(f)
+        centre = rows.centre if f is rows.s else float(np.median(f)) if rows.n else 0.0
         unit = float(np.abs(f - centre).max(initial=0))
         sums = np.zeros((6, FOLDS))
         for here in parts(rows.n):
@@ -103,7 +103,7 @@ class Line:
 def _influence(V: np.ndarray, without: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return psi (G, 1) from V without each fold (G,)."""
     left = weight.sum() - weight
-    return influence((left * (V - without))[:, None], 0 * V, weight[:, None])
+    return influence((left * (V - without))[:, None], weight[:, None])
 
 
 def _explained(total: np.ndarray) -> tuple:

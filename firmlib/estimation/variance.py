@@ -177,7 +177,7 @@ def spread(cells: Cells) -> Estimate:
         for own in falls[1:]:
             total = own + (doubled(total) if total.shape[-1] > 1 else total)
         moved = cells.folded(uncentred(total, mean, len(cells.pooled)))
-    psi = influence(moved, V, cells.folded(np.ones_like(cells.pooled[:1])))
+    psi = influence(moved, cells.folded(np.ones_like(cells.pooled[:1])))
     return Estimate(np.where(silent, np.nan, V), noise, pvalue, psi)
 
 

@@ -85,13 +85,10 @@ def adds_to(
 def _check_apart(found: Iterable[Any], known: Sequence[Any]) -> None:
     """Raise if a name or a column is known twice, or both known and in a feature."""
     taken: set[Any] = set()
-    for g in known:
-        if taken & {g.name, *g.places}:
-            raise ValueError(f"feature {g.name!r} is in given= twice; expected different ones")
-        taken |= {g.name, *g.places}
-    for f in found:
+    for f in (*known, *found):
         if taken & {f.name, *f.places}:
-            raise ValueError(f"feature {f.name!r} is also in given=; remove it from one of them")
+            raise ValueError(f"feature {f.name!r} is in given= already; remove one of them")
+        taken |= {f.name, *f.places} if f in known else set()
 
 
 def _columns(f: Any, table: Table, sample: Rows, how: How) -> list[Column]:
@@ -125,7 +122,7 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
 
     The test is the projected covariance measure (Lundborg et al., 2024). Without an effect, two
     rows in different parts count twice, each in the model of the other, so the variance doubles.
-    Few units estimate it badly, so their test is Student's.
+    The test is Student's, as few units estimate it badly.
     What e_g^2 clearly falls by when the rows double might be mistaken for an effect, so it counts
     as error. An effect that clearly grew from half of the rows to all is taken to grow by as much
     again; the growth counts as error, too.
@@ -150,7 +147,7 @@ def _of_models(rows: Rows, X: np.ndarray, G: np.ndarray, memory: dict) -> tuple[
     z = effect / (np.sqrt(2 * (errors[0] ** 2 + learning**2)) + TINY)
     units = np.count_nonzero(means.psi[:, 0])  # of them, or of folds
     df = max(min(degrees(means.psi)[0], units - 1) - 1, 1)  # one less, as scores are centred
-    pvalue = special.ndtr(-z) if rows.unit is None else special.stdtr(df, -z)
+    pvalue = special.stdtr(df, -z)
     grows = float((2 * errors[2:] < means.V[2:]).all())
     growth, psi = grows * growth, means.psi @ np.array([[0], [0], [1], [grows]])
     J = (psi**2).sum() + growth**2

@@ -210,5 +210,5 @@ def contrast(
     pvalue = f_test(signal, noise, between, within) if V[0] > 0 else 1.0
     rest = cells.rest.sum()
     least = 4 * (cells.p * u).sum() * (not units)  # effects within units shift all means alike
-    psi = influence(moved, V, sums[0].reshape(G, -1).sum(axis=1, keepdims=True))
+    psi = influence(moved, sums[0].reshape(G, -1).sum(axis=1, keepdims=True))
     return Estimate(V, np.array([[rest], [rest], [least]]), np.full(1, pvalue), psi)
