@@ -40,7 +40,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/sums.py", "np.ceil(np.log2(n / 4))", "np.ceil(np.log2(n / 2))"),
         ("estimation/sums.py", "n_bins or 1.5 * 2**base)", "n_bins or 2**base)"),
         ("estimation/sums.py", "((edges[:-1] + edges[1:]) / 2)", "(edges[:-1] + 0.5)"),
-        ("estimation/sums.py", "out[level == len(edges) - 1] = np.inf", "pass"),
         ("estimation/sums.py", "_HALVES), len(self.start), np.int16)", "_HALVES), 0, np.int16)"),
         ("estimation/sums.py", 'self._edges.searchsorted(f, side="right") - 1',
          'self._edges.searchsorted(f, side="left") - 1'),
@@ -81,7 +80,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
          "np.arange(m)"),
         ("estimation/stored.py", "rows.fold[row] * d", "rows.fold[: len(row)] * d"),
         ("estimation/stored.py", "indptr[j + 1]])) < room", "indptr[j + 1]])) < np.inf"),
-        ("estimation/stored.py", "<< (K - base)[of]", "<< 0"),
         ("estimation/scan.py", "isinstance(rows.keep, slice) and", ""),
         ("estimation/scan.py", "order = np.argsort(", "order = np.sort("),
         ("estimation/variance.py", "- S.sum(axis=-1, keepdims=True) / total", ""),
@@ -138,7 +136,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/slope.py", "u * fr + c * r,", "u * fr,"),
         ("estimation/slope.py", "u * u * ff + 2 * u * c * f +", "u * u * ff +"),
         ("estimation/slope.py", "W2 / max(W2 - ww.sum(), TINY)", "1.0"),
-        ("estimation/slope.py", "(f - mean * w) ** 2", "f**2"),
         ("estimation/slope.py", "unbiased * self.unit**2", "unbiased * self.unit"),
         ("streaming.py", "(X, self._state.n, **given)", "(X, 0, **given)"),
     ],
@@ -148,6 +145,10 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "streaming -k stay_small": [
         ("estimation/sums.py", "self.most - len(own), len(new)", "self.most, len(new)"),
+    ],
+    "estimation": [
+        ("estimation/slope.py", "(f - mean * w) ** 2", "f**2"),
+        ("estimation/sums.py", "out[level == len(edges) - 1] = np.inf", "pass"),
     ],
     "estimation -k far_apart or far_away": [
         ("estimation/sums.py", "1 if self.most else _ALIKE", "64"),
@@ -206,6 +207,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "tables refused": [
         ("estimation/stored.py", "np.flatnonzero(count < rows.n)", "np.arange(d)"),
         ("estimation/stored.py", "size.cumsum() - size", "size.cumsum()"),
+        ("estimation/stored.py", "<< (K - base)[of]", "<< 0"),
         ("estimation/stored.py", "[rows.centre] * d", "[0.0] * d"),
         ("tables/columns.py", "placed[known] = column.values",
          "placed[: known.sum()] = column.values"),

@@ -139,7 +139,7 @@ def test_sparse_columns_hold_what_is_stored(layout, kind):
     keep = np.arange(10) != 2
     some = {"sample_weight": keep}
     for options in ({}, some, some | {"categorical": [0, 2]}, some | {"features": {"f": "x2"}}):
-        found, expected = firm(S[:10], stored, **options), firm(S[:10], X, **options)
+        found, expected = firm(S[:10] + 99, stored, **options), firm(S[:10] + 99, X, **options)
         for name, curve in found.curves.items():
             other = expected.curves[name]
             for part in ("t", "q", "n"):
