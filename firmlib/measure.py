@@ -133,7 +133,8 @@ def _estimate(
     if crossed is None:
         own = {j for g in known for j in g.places}
         found = resolve(features, table)
-        found = [f for f in found if features is not None or f.places[0] not in own]
+        if features is None and own:
+            found = [f for f in found if f.places[0] not in own]
         if not found:
             raise ValueError("given= has all columns; expected at least one other")
         names = check_names([f.name for f in found], names)

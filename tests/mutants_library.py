@@ -47,7 +47,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/sums.py", "up = -1 if", "up = 1 if"),
         ("estimation/sums.py", "np.append(each[0], each)", "np.append(each, each[-1])"),
         ("estimation/sums.py", "np.greater(f[1:]", "np.greater_equal(f[1:]"),
-        ("estimation/rows.py", "slice(a, a + size)", "slice(a, a + size - 1)"),
+        ("estimation/rows.py", "slice(a, a + _RUN)", "slice(a, a + _RUN - 1)"),
         ("estimation/sums.py", "rows.fold[here] *", "rows.fold[::-1][here] *"),
         ("estimation/sums.py", "part[here]", "part[: len(cell)]"),
         ("estimation/sums.py", "self.find(f[here])", "self.find(f[: here.stop - here.start])"),
@@ -265,7 +265,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "measure result refused": [
         ("measure.py", "frame.max(axis=1)", "frame.min(axis=1)"),
-        ("measure.py", "if features is not None or f.places[0] not in own]", "]"),
+        ("measure.py", "if features is None and own:", "if own:"),
         ("joint/given.py", "for f in (*known, *found)", "for f in (*found, *known)"),
         ("joint/given.py", "taken & {f.name, *f.places}", "taken & {f.name}"),
         ("result.py", "np.argsort(-self.importances", "np.argsort(self.importances"),

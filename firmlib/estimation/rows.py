@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,9 +16,7 @@ from firmlib.tables.table import Table
 FOLDS = 32
 """Parts of the rows that the jackknife leaves out in turn."""
 
-AT_ONCE = 2**16
-"""Rows whose values stay in the cache while something is calculated of them."""
-
+_RUN = 2**16
 _LARGEST, _DIFFERENCE = 1e150, 1e30  # errors are made of eighth powers of what scores differ by
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -58,6 +55,11 @@ class Rows:
         return float(unit * np.round(median / unit) if unit else median)
 
     @cached_property
+    def runs(self) -> list[slice]:
+        """Runs of rows whose values stay in the cache; at least one."""
+        return [slice(a, a + _RUN) for a in range(0, max(self.n, 1), _RUN)]
+
+    @cached_property
     def parts(self) -> list[np.ndarray]:
         """What each row adds to its bin: w, x = wr, x^2 and, if weights differ from 1, wx, w^2."""
         w, x = self.w, self.w * (self.s - self.centre)
@@ -68,11 +70,6 @@ class Rows:
         unit = None if self.unit is None else self.unit[some]
         s, w, fold = self.s[some], self.w[some], self.fold[some]
         return Rows(s, w, fold, unit, population=self.population)
-
-
-def parts(n: int, size: int = AT_ONCE) -> Iterator[slice]:
-    """Return runs of rows, at least one."""
-    return (slice(a, a + size) for a in range(0, max(n, 1), size))
 
 
 def folds_of_positions(start: int, n: int) -> np.ndarray:

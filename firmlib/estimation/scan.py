@@ -106,12 +106,10 @@ def _measured(some: Sequence[Any], weight: float, population: bool, units: bool)
     if isinstance(each[0], Line):
         sources = [one.source(c, weight) for one, c in zip(each, columns, strict=True)]
         return at, Estimate.concatenate([one.estimate(population) for one in each]), sources
-    sums = np.stack([one.sums for one in each], axis=2)
-    folded = lambda factors: np.einsum("pgds,pds->gd", sums[: len(factors)], factors)  # noqa: E731
     base, finest = np.array([one.axis.scales(one.known) for one in each]).T
-    start, centre = [one.axis.start for one in each], [one.centre for one in each]
-    options = {"ordered": each[0].axis.ordered, "units": sums if units else None}
-    cells = Cells(sums.sum(axis=1), folded, base, finest, start, centre, weight, **options)
+    own: Any = {"base": base, "finest": finest, "weight": weight, "ordered": each[0].axis.ordered}
+    own |= {"start": [one.axis.start for one in each], "centre": [one.centre for one in each]}
+    cells = Cells.of(np.stack([one.sums for one in each], axis=2), units, **own)
     estimate = Estimate.untested(plain(cells.pooled)) if population else spread(cells)
     return at, estimate, cells.sources(columns)
 

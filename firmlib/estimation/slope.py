@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from firmlib.estimation.jackknife import TINY, Estimate, influence
-from firmlib.estimation.rows import FOLDS, Rows, parts
+from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.variance import Source
 from firmlib.tables.columns import Column
 
@@ -38,7 +38,7 @@ class Line:
         centre = rows.centre if f is rows.s else float(np.median(f)) if rows.n else 0.0
         unit = float(np.abs(f - centre).max(initial=0))
         sums = np.zeros((6, FOLDS))
-        for here in parts(rows.n):
+        for here in rows.runs:
             x, w, r = (f[here] - centre) / (unit or 1), rows.w[here], rows.s[here] - rows.centre
             terms = w, w * x, w * x * x, w * r, w * r * x, w * w
             sums += [np.bincount(rows.fold[here], term, FOLDS) for term in terms]

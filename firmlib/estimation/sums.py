@@ -6,6 +6,7 @@ or runs of equal rank, which are narrower near the ends, where curves are often 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from firmlib.estimation.rows import AT_ONCE, FOLDS, Rows, parts
+from firmlib.estimation.rows import FOLDS, Rows
 from firmlib.estimation.slope import Line
 from firmlib.estimation.variance import recentred
 from firmlib.tables.checks import check_integer, check_memory
@@ -111,9 +112,9 @@ class Axis:
         grown = self.of_levels(np.union1d(own, some))
         return replace(self, start=grown.start, most=self.most if room == len(new) else 0)
 
-    def holding(self, f: np.ndarray) -> tuple[Self, np.ndarray]:
-        """Return bins with new levels, and the bin of each value."""
-        each = [self.find(f[here]) for here in parts(len(f))]
+    def holding(self, f: np.ndarray, runs: Sequence[slice]) -> tuple[Self, np.ndarray]:
+        """Return bins with new levels, and the bin of each value, in `runs` of rows."""
+        each = [self.find(f[here]) for here in runs]
         found = np.concatenate(each) if len(each) > 1 else each[0]
         if self.most:
             new = f[np.append(self.start, np.nan).take(found) != f]
@@ -207,12 +208,13 @@ class Sums:
     @classmethod
     def of(cls, f: np.ndarray, rows: Rows, axis: Axis, known: float) -> Self:
         """Return the sums of rows with values f; new levels get their own bins."""
-        axis, found = axis.holding(f)
+        axis, found = axis.holding(f, rows.runs)
         shape = len(rows.parts), FOLDS, len(axis.start) + 1
         if shape[2] > 2**12:
             check_memory("the sums of a feature", shape)
         sums = np.zeros((shape[0], FOLDS * shape[2]))
-        for here in parts(rows.n, max(AT_ONCE, sums.shape[1])):
+        few = shape[2] <= 2 * 2**FINEST  # so that sums are in the cache, too
+        for here in rows.runs if few else [slice(None)]:
             cell = rows.fold[here] * shape[2] + found[here]
             for own, part in zip(sums, rows.parts, strict=True):
                 own += np.bincount(cell, part[here], len(own))

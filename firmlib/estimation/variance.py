@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -132,6 +132,12 @@ class Cells:
     weight: float
     ordered: bool = True
     units: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, sums: np.ndarray, units: bool, **rest: Any) -> Self:
+        """Return the cells with sums (3 or 5, G, d, slots + 1) in one array."""
+        folded = lambda factors: np.einsum("pgds,pds->gd", sums[: len(factors)], factors)  # noqa: E731
+        return cls(sums.sum(axis=1), folded, units=sums if units else None, **rest)
 
     def sources(self, columns: Sequence[Column]) -> list[Source]:
         """Return what a result keeps of each feature."""
