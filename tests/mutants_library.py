@@ -140,11 +140,11 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/slope.py", "W2 / max(W2 - ww.sum(), TINY)", "1.0"),
         ("estimation/slope.py", "(f - mean * w) ** 2", "f**2"),
         ("estimation/slope.py", "unbiased * self.unit**2", "unbiased * self.unit"),
-        ("streaming.py", "(X, self._state.n, **given)", "(X, 0, **given)"),
+        ("streaming.py", "(X, state, state.n, **given)", "(X, state, 0, **given)"),
     ],
     "streaming -k before_the_first": [
-        ("streaming.py", 'axis = None if before.kind == "unknown" else',
-         "axis = None if name not in state.sums else"),
+        ("streaming.py", 'axis = None if known.kind == "unknown" else',
+         "axis = None if name not in before.sums else"),
     ],
     "streaming -k stay_small": [
         ("estimation/sums.py", "self.most - len(own), len(new)", "self.most, len(new)"),
@@ -179,7 +179,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("streaming.py", "self.total.merged(new.total)", "new.total"),
         ("streaming.py", 'new.columns[name].joined(f"feature {name!r}", before)',
          "new.columns[name]"),
-        ("streaming.py", "self._begun(self._first,", "self._begun(self._state,"),
+        ("streaming.py", "self._with(self._first,", "self._with(self._state,"),
         ("streaming.py", "in own and value != own[option]:", "in own and False:"),
         ("tables/columns.py", "before._replace(values=self.values)", "self"),
         ("tables/columns.py", "labels=codes[count:]", "labels=codes[:count]"),
