@@ -198,6 +198,10 @@ confidence_level
             known = before.columns.get(name, UNKNOWN)
             column = read(feature, table, rows, self._how).joined(f"feature {name!r}", known)
             axis = None if known.kind == "unknown" else before.sums[name].axis
+            numbers = column.kind != "nominal" and not self._how.slope
+            if axis is None and numbers and (self._how.n_bins or 0) > rows.n:
+                most = f"at most {rows.n}, the rows of the first chunk, which determines the bins"
+                raise ValueError(f"n_bins={self._how.n_bins} must be {most}")
             one, columns[name] = summed(column, rows, self._how, axis=axis), column.scale
             sums[name] = one if axis or isinstance(one, Line) else one.noted()
         asked = {"response": response.method, "target": response.target}

@@ -110,7 +110,10 @@ def read(name: str, values: Any, n: int) -> Column:
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
     check_shape(name, known.shape + found.shape[1:], (n,))  # a struct has a second axis
-    column = _of_known(name, found)
+    try:
+        column = _of_known(name, found)
+    except OverflowError as error:
+        raise ValueError(f"{name} must hold numbers up to 1.8e308: {error}") from error
     placed = np.full(n, np.nan)
     placed[known] = column.values
     refuse(f"{name} must be finite or missing", np.isinf(placed), placed, "infinite values")

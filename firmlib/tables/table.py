@@ -83,8 +83,11 @@ class Table:
 
     def column(self, j: int) -> Column:
         """Return the column at a position from `place`."""
-        if (values := self._number(j)) is not None:
-            return Column(values)
+        if self._array is not None and j not in self.categorical:
+            values = self._read_together(j)
+            most = np.inf if self._array.dtype.kind == "f" else 2**53  # floats merge larger ones
+            if np.fmax.reduce(values) < most and np.fmin.reduce(values) > -most:
+                return Column(values)
         data = self.readable
         if is_sparse(data):
             values = data[:, [j]].toarray()
@@ -93,13 +96,11 @@ class Table:
         column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
         return column.nominal() if j in self.categorical else column
 
-    def _number(self, j: int) -> np.ndarray | None:
-        """Return a column of `_array`; None if it must be read by itself.
+    def _read_together(self, j: int) -> np.ndarray:
+        """Return a column of `_array`, which is read with its neighbours.
 
-        Neighbouring columns are read together, as most arrays hold a row after the other.
+        Most arrays hold a row after the other.
         """
-        if self._array is None or j in self.categorical:
-            return None
         width = max(_BLOCK // self.n, 4)
         first = j - j % width
         if self._block[0] != first:
@@ -108,9 +109,7 @@ class Table:
             block = np.empty(part.shape[::-1])
             for a in range(0, self.n, _ROWS):  # in the cache
                 block[:, a : a + _ROWS] = part[a : a + _ROWS].T
-            most = np.inf if part.dtype.kind == "f" else 2**53  # floats merge larger integers
-            fits = (np.fmax.reduce(block, axis=1) < most) & (np.fmin.reduce(block, axis=1) > -most)
-            self._block = first, [x if fit else None for x, fit in zip(block, fits, strict=True)]
+            self._block = first, block
         return self._block[1][j - first]
 
     @cached_property
