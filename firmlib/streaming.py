@@ -182,10 +182,9 @@ confidence_level
         if table.n == 0:
             return before.bins()
         response = respond(score, table, response_method=self.response_method, target=self.target)
-        weights, population = (sample_weight, groups), self.rows == "population"
         near = before.total.middle if before.n else np.nan
-        options: Any = {"population": population, "start": start, "near": near}
-        rows = rows_of(response.values, table, *weights, **options)
+        options: Any = {"population": self.rows == "population", "start": start, "near": near}
+        rows = rows_of(response.values, table, sample_weight, groups, **options)
         found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
         if not found or any(isinstance(f, Group) or f.ready for f in found):
             wanted = "pairs, groups and ready values need all rows at once; use firm on a table"
@@ -204,10 +203,10 @@ confidence_level
                 raise ValueError(f"n_bins={self._how.n_bins} must be {most}")
             one, columns[name] = summed(column, rows, self._how, axis=axis), column.scale
             sums[name] = one if axis or isinstance(one, Line) else one.noted()
-        asked = {"response": response.method, "target": response.target}
-        asked["groups given"] = rows.unit is not None
+        given = {"response": response.method, "target": response.target}
+        given["groups given"] = rows.unit is not None
         options = before.options | {"features": names}
-        return State(options, columns, sums, asked, Line.of(rows.s, rows), rows.n)
+        return State(options, columns, sums, given, Line.of(rows.s, rows), rows.n)
 
     def merge(self, other: StreamingFirm) -> Self:
         """Add another stream with the same features, options and, if both have rows, bins."""
@@ -225,31 +224,30 @@ confidence_level
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        options, columns, sums, asked, total, n = self._state
+        _, columns, sums, given, total, n = self._state
         if not n:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        units = asked["groups given"]
+        units = given["groups given"]
         if units and np.count_nonzero(total.sums[0]) < 2:
             raise ValueError("groups has too few labels for errors; expected more units")
         if coarse := [name for name, one in sums.items() if isinstance(one, Sums) and one.coarse()]:
             warn(
-                f"importances of {short(coarse)} are too small: the first chunk, from which bins "
-                "were found, is small or unlike later ones; shuffle the rows, begin with a larger "
+                f"importances of {short(coarse)} are too small: the first chunk, which determines "
+                "the bins, is small or unlike later ones; shuffle the rows, begin with a larger "
                 "chunk, or pass bins= of a stream that saw rows from all parts"
             )
         scales = [Column(c.values) if c.kind == "unknown" else c for c in columns.values()]
         each = enumerate(zip(sums.values(), scales, strict=True))
-        names, weight = options["features"], total.sums[0].sum()
-        found = measured(each, weight, self.rows == "population", units)
-        estimate, kept = joined([*found], names)
+        found = measured(each, total.sums[0].sum(), self.rows == "population", units)
+        estimate, kept = joined([*found], [*columns])
         return FirmResult(
             estimate=estimate,
-            feature_names=tuple(names),
+            feature_names=tuple(columns),
             sources=tuple(kept),
             n=n,
             rows=self.rows,
             total=total.variance(self.rows, units),
-            response=asked["response"],
-            target=asked["target"],
+            response=given["response"],
+            target=given["target"],
             confidence_level=self.confidence_level,
         )

@@ -67,11 +67,11 @@ class Column(NamedTuple):
             return before._replace(values=self.values)
         if before.kind not in ("unknown", self.kind):
             raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
-        if before.kind == "unknown" or self.labels is None or before.labels is None:
+        if self.labels is None or before.labels is None:
             return self
         count = len(before.labels)
         codes, labels = pd.factorize(np.append(before.labels, self.labels))
-        if self.kind == "ordered" and len(labels) > count:
+        if self.kind == "ordered" and 0 < count < len(labels):
             old, new = short(before.labels.tolist()), short(labels[count:].tolist())
             raise ValueError(f"{name} has the ordered levels {old} and later {new}")
         values = self._replace(labels=codes[count:]).shown(self.values).astype(float)

@@ -29,7 +29,8 @@ def progress(items: Iterable[Any], what: str) -> Iterable[Any]:
 
 def is_source(X: Any) -> bool:
     """Return whether rows come in chunks: a path, dataset, LazyFrame, iterator, or Dask."""
-    return is_dask(X) or _is_lazy(X) or _is_on_disk(X) or isinstance(X, Iterator)
+    chunked = is_dask(X) or _is_lazy(X) or hasattr(X, "get_fragments")
+    return chunked or isinstance(X, str | os.PathLike | Iterator)
 
 
 def is_dask(X: Any) -> bool:
@@ -39,10 +40,6 @@ def is_dask(X: Any) -> bool:
 
 def _is_lazy(X: Any) -> bool:
     return hasattr(X, "collect_batches")  # of polars
-
-
-def _is_on_disk(X: Any) -> bool:
-    return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
 
 
 def check_named(**given: Any) -> None:
@@ -55,10 +52,10 @@ def check_named(**given: Any) -> None:
 
 
 def parts(X: Any) -> Any:
-    """Return the parts of a source: functions that read them, or what Dask would compute."""
+    """Return what gives the tables of a source: a function each, or what Dask will compute."""
     if is_dask(X):
         return _partitions(X)
-    return _row_groups(X) if _is_on_disk(X) else X
+    return X if _is_lazy(X) or isinstance(X, Iterator) else _row_groups(X)
 
 
 def tables(parts: Any) -> Iterator[Any]:
