@@ -213,7 +213,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("tables/table.py", "data[:, [j]]", "data[:, [j - 1]]"),
         ("tables/table.py", "self._block[0] != first", "self._block[0] is None"),
         ("tables/table.py", "first = j - j % width", "first = j - (j - 1) % width"),
-        ("tables/table.py", " & (np.fmin.reduce(block, axis=1) > -most)", ""),
+        ("tables/table.py", " and np.fmin.reduce(values) > -most", ""),
         ("estimation/stored.py", "(f < most) & (f > -most)", "f < most"),
         ("estimation/stored.py", "fits[[*table.categorical]] = False", "pass"),
         ("tables/columns.py", "if not found and known:", "if found and known:"),

@@ -108,7 +108,6 @@ def _partitions(X: Any) -> np.ndarray:
 def merged(merge: Callable, function: Callable, parts: Sequence[Any]) -> Any:
     """Return what a function of partitions and positions of their first rows returns, merged."""
     from dask.delayed import delayed
-    from dask.diagnostics.progress import ProgressBar
 
     sent = delayed(function, traverse=False)  # once
     # Rows of several partitions have different positions, and so folds.
@@ -116,8 +115,7 @@ def merged(merge: Callable, function: Callable, parts: Sequence[Any]) -> Any:
     while len(found) > 1:
         some = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
         found = [delayed(reduce)(merge, few) for few in some]
-    with ProgressBar(minimum=4):
-        return found[0].compute()
+    return found[0].compute()
 
 
 def _row_groups(X: Any) -> list[Callable[[], Any]]:
