@@ -181,6 +181,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
          "new.columns[name]"),
         ("streaming.py", "self._with(self._first,", "self._with(self._state,"),
         ("streaming.py", "in own and value != own[option]:", "in own and False:"),
+        ("streaming.py", "(self._how.n_bins or 0) > rows.n", "False"),
         ("tables/columns.py", "before._replace(values=self.values)", "self"),
         ("tables/columns.py", "labels=codes[count:]", "labels=codes[:count]"),
     ],
