@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -32,21 +32,21 @@ PerRow = ArrayLike | str | None  # values, or the name of a column
 class State(NamedTuple):
     """What is kept of rows. The bins of a stream are a state without rows."""
 
-    options: dict[str, Any]  # that decide on bins, and the names of the features
+    options: dict[str, Any]  # of the stream, and the names of the features
     columns: dict[str, Column]  # the kind and labels of each feature
     sums: dict[str, Sums | Line]
-    asked: dict[str, Any]  # other options, and how scores and units are given
+    given: dict[str, Any]  # how scores and units are
     total: Any = None  # a Line, for Var(s)
     n: int = 0
 
     def bins(self) -> State:
         """Return the state without rows."""
         sums = {name: replace(one, sums=one.sums[..., :0]) for name, one in self.sums.items()}
-        return self._replace(sums=sums, total=None, n=0)
+        return State(self.options, self.columns, sums, {})
 
     def merged(self, new: State, what: str = "other") -> State:
         """Return the state of all rows of both, in the bins of this one."""
-        check_alike(what, new.options | new.asked, self.options | self.asked)
+        check_alike(what, new.options | new.given, self.options | self.given)
         if not (self.n and new.n):
             return new if new.n else self
         columns, sums = {}, {}
@@ -57,7 +57,7 @@ class State(NamedTuple):
             codes = new.columns[name].joined(f"feature {name!r}", before)
             columns[name], sums[name] = codes.scale, one.merged(other, codes)
         total, n = self.total.merged(new.total), self.n + new.n
-        return State(self.options, columns, sums, self.asked, total, n)
+        return State(self.options, columns, sums, self.given, total, n)
 
 
 def check_alike(what: str, theirs: dict[str, Any], own: dict[str, Any]) -> None:
@@ -119,11 +119,13 @@ confidence_level
     ) -> None:
         self._how = as_how(method, rows, missing, n_bins, confidence_level)
         options = {"rows": rows, "method": method, "n_bins": n_bins}
-        asked = {"missing": missing, "categorical": [] if categorical is None else [*categorical]}
         if bins is not None and not isinstance(bins, State):
             raise ValueError(f"bins={bins!r} must be the bins of another StreamingFirm")
-        self._first = self._state = (bins or State(options, {}, {}, {}))._replace(asked=asked)
-        check_alike("bins", self._first.options, options)
+        first = bins or State({}, {}, {}, {})
+        check_alike("bins", first.options, options)
+        options["missing"] = missing
+        options["categorical"] = [] if categorical is None else [*categorical]
+        self._first = self._state = first._replace(options=first.options | options)
         self.features, self.feature_names, self.categorical = features, feature_names, categorical
         self.response_method, self.target = response_method, target
         self.rows, self.confidence_level = rows, confidence_level
@@ -131,53 +133,11 @@ confidence_level
     def partial_fit(
         self, X: Any, score: Score, *, sample_weight: PerRow = None, groups: PerRow = None
     ) -> Self:
-        """Add a chunk: a table with the same columns every time, or a dask collection.
+        """Add the rows of X: a table with the same columns every time, or as for `fit`.
 
         Units of `groups` may span chunks. An error leaves the stream unchanged.
         """
-        given: Any = {"score": score, "sample_weight": sample_weight, "groups": groups}
-        if hasattr(X, "__dask_graph__"):
-            sources.check_named(**given)
-            parts = sources.partitions(X)
-            stream = self._begun(self._state.bins(), partial(sources.sample_of, parts), groups)
-            new = sources.merged(State.merged, partial(stream._state_of, **given), parts)
-        else:
-            new = self._state_of(X, self._state.n, **given)
-        self._state = self._state.merged(new, "X")
-        return self
-
-    def _state_of(self, X: Any, start: int, score: Any, sample_weight: Any, groups: Any) -> State:
-        """Return the state of the rows of a table, in the bins so far; `start` rows came before."""
-        table, state = Table(X, at_least=0).with_categorical(self.categorical), self._state
-        if table.n == 0:
-            return state.bins()
-        response = respond(score, table, response_method=self.response_method, target=self.target)
-        weights, population = (sample_weight, groups), self.rows == "population"
-        rows = rows_of(response.values, table, *weights, population=population, start=start)
-        found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
-        if not found or any(isinstance(f, Group) or f.ready for f in found):
-            wanted = "pairs, groups and ready values need all rows at once; use firm on a table"
-            raise ValueError(f"features={self.features!r}: {wanted}")
-        names = check_names([f.name for f in found], self.feature_names)
-        if not rows.n:
-            return state.bins()
-        columns, sums = {}, {}
-        for name, feature in zip(names, found, strict=True):
-            before = state.columns.get(name, UNKNOWN)
-            column = read(feature, table, rows, self._how).joined(f"feature {name!r}", before)
-            axis = None if before.kind == "unknown" else state.sums[name].axis
-            one, columns[name] = summed(column, rows, self._how, axis=axis), column.scale
-            sums[name] = one if axis or isinstance(one, Line) else one.noted()
-        asked = state.asked | {"response": response.method, "target": response.target}
-        asked["groups given"] = rows.unit is not None
-        options = state.options | {"features": names}
-        return State(options, columns, sums, asked, Line.of(rows.s, rows), rows.n)
-
-    def merge(self, other: StreamingFirm) -> Self:
-        """Add another stream with the same features, options and, if both have rows, bins."""
-        if not isinstance(other, StreamingFirm):
-            raise ValueError(f"other={other!r} must be a StreamingFirm")
-        self._state = self._state.merged(other._state)
+        self._state = self._with(self._state, X, score, sample_weight, groups)
         return self
 
     def fit(
@@ -193,23 +153,66 @@ confidence_level
         score, sample_weight, groups
             A model or callable, and names of columns; for one table also arrays.
         """
-        given: Any = {"score": score, "sample_weight": sample_weight, "groups": groups}
-        if sources.is_source(X):
-            sources.check_named(**given)
-        stream = self._begun(self._first, partial(sources.sample, X), groups)
-        for part in sources.progress(sources.chunks(X), "chunks"):
-            stream.partial_fit(part, **given)
-        self._state = stream._state
+        self._state = self._with(self._first, X, score, sample_weight, groups)
         return self
 
-    def _begun(self, state: State, sample: Callable[[], Any], groups: Any) -> Self:
-        """Return a stream without rows that has bins, of a sample unless they are known."""
-        stream = copy.copy(self)
-        stream._state = state
-        if not state.columns and (some := sample()) is not None:
-            found = stream._state_of(some, 0, np.zeros(len(some)), None, groups)
-            stream._state = found.bins()._replace(asked=state.asked)
-        return stream
+    def _with(self, state: State, X: Any, score: Any, sample_weight: Any, groups: Any) -> State:
+        """Return a state with the rows of a table or, part by part, of a source."""
+        given: Any = {"score": score, "sample_weight": sample_weight, "groups": groups}
+        if not sources.is_source(X):
+            return state.merged(self._state_of(X, state, state.n, **given), "X")
+        sources.check_named(**given)
+        parts = sources.parts(X)
+        if not state.columns and (some := sources.sample(parts)) is not None:
+            state = self._state_of(some, state, 0, np.zeros(len(some)), None, groups).bins()
+        if sources.is_dask(X):
+            one, bins = copy.copy(self), state.bins()
+            one._first = one._state = bins  # sums need not be sent
+            function = partial(one._state_of, before=bins, **given)
+            return state.merged(sources.merged(State.merged, function, parts), "X")
+        for table in sources.progress(sources.tables(parts), "chunks"):
+            state = self._with(state, table, **given)
+        return state
+
+    def _state_of(
+        self, X: Any, before: State, start: int, score: Any, sample_weight: Any, groups: Any
+    ) -> State:
+        """Return the state of the rows of a table, in the bins so far; `start` rows came before."""
+        table = Table(X, at_least=0).with_categorical(self.categorical)
+        if table.n == 0:
+            return before.bins()
+        response = respond(score, table, response_method=self.response_method, target=self.target)
+        options: Any = {"population": self.rows == "population", "start": start}
+        rows = rows_of(response.values, table, sample_weight, groups, **options)
+        found = [] if isinstance(self.features, Pairs) else resolve(self.features, table)
+        if not found or any(isinstance(f, Group) or f.ready for f in found):
+            wanted = "pairs, groups and ready values need all rows at once; use firm on a table"
+            raise ValueError(f"features={self.features!r}: {wanted}")
+        names = check_names([f.name for f in found], self.feature_names)
+        if not rows.n:
+            return before.bins()
+        columns, sums = {}, {}
+        for name, feature in zip(names, found, strict=True):
+            known = before.columns.get(name, UNKNOWN)
+            column = read(feature, table, rows, self._how).joined(f"feature {name!r}", known)
+            axis = None if known.kind == "unknown" else before.sums[name].axis
+            numbers = column.kind != "nominal" and not self._how.slope
+            if axis is None and numbers and (self._how.n_bins or 0) > rows.n:
+                most = f"at most {rows.n}, the rows of the first chunk, which determines the bins"
+                raise ValueError(f"n_bins={self._how.n_bins} must be {most}")
+            one, columns[name] = summed(column, rows, self._how, axis=axis), column.scale
+            sums[name] = one if axis or isinstance(one, Line) else one.noted()
+        given = {"response": response.method, "target": response.target}
+        given["groups given"] = rows.unit is not None
+        options = before.options | {"features": names}
+        return State(options, columns, sums, given, Line.of(rows.s, rows), rows.n)
+
+    def merge(self, other: StreamingFirm) -> Self:
+        """Add another stream with the same features, options and, if both have rows, bins."""
+        if not isinstance(other, StreamingFirm):
+            raise ValueError(f"other={other!r} must be a StreamingFirm")
+        self._state = self._state.merged(other._state)
+        return self
 
     @property
     def bins(self) -> State:
@@ -220,31 +223,30 @@ confidence_level
 
     def result(self) -> FirmResult:
         """Return the importances for all rows so far."""
-        options, columns, sums, asked, total, n = self._state
+        _, columns, sums, given, total, n = self._state
         if not n:
             raise ValueError("there are no rows yet; expected partial_fit or merge before")
-        units = asked["groups given"]
+        units = given["groups given"]
         if units and np.count_nonzero(total.sums[0]) < 2:
             raise ValueError("groups has too few labels for errors; expected more units")
         if coarse := [name for name, one in sums.items() if isinstance(one, Sums) and one.coarse()]:
             warn(
-                f"importances of {short(coarse)} are too small: the first chunk, from which bins "
-                "were found, is small or unlike later ones; shuffle the rows, begin with a larger "
+                f"importances of {short(coarse)} are too small: the first chunk, which determines "
+                "the bins, is small or unlike later ones; shuffle the rows, begin with a larger "
                 "chunk, or pass bins= of a stream that saw rows from all parts"
             )
         scales = [Column(c.values) if c.kind == "unknown" else c for c in columns.values()]
         each = enumerate(zip(sums.values(), scales, strict=True))
-        names, weight = options["features"], total.sums[0].sum()
-        found = measured(each, weight, self.rows == "population", units)
-        estimate, kept = joined([*found], names)
+        found = measured(each, total.sums[0].sum(), self.rows == "population", units)
+        estimate, kept = joined([*found], [*columns])
         return FirmResult(
             estimate=estimate,
-            feature_names=tuple(names),
+            feature_names=tuple(columns),
             sources=tuple(kept),
             n=n,
             rows=self.rows,
             total=total.variance(self.rows, units),
-            response=asked["response"],
-            target=asked["target"],
+            response=given["response"],
+            target=given["target"],
             confidence_level=self.confidence_level,
         )

@@ -79,7 +79,7 @@ CASES = [
     ),
     (
         lambda: binary.firm_binary(1, 2, 1.2),
-        r"^p_a must lie in \[0, 1\], got 1 outside, the first 1.2",
+        r"^p_a must lie in \[0, 1\], got 1 outside, the first 1.2$",
     ),
     (lambda: binary.firm_binary([1, 2, 3], [1, 2], 0.5), r"broadcast .*\(3,\).*\(2,\)"),
     (
@@ -121,6 +121,8 @@ LINE = LinearRegression().fit(X, S)
 SCORES = [
     (changed(S, 4, np.nan), {}, r"^score must be finite, got 1 NaN or inf, the first nan at row 4"),
     (MASKED, {}, "^score must not be masked, got 2 masked"),
+    (S + 1j, {}, "^score must hold numbers, got ndarray: complex128 values"),
+    ([*S[:-1], 10**400], {}, "^score must hold numbers, got ndarray: int too large"),
     (S[:-1], {}, r"^score has shape \(19,\), expected \(20,\)"),
     (X, {}, r"^target=None must be one of \[0, 1, 2\], .* of score=ndarray"),
     (
@@ -196,6 +198,7 @@ COLUMNS = [
         np.array([[1j], [2]]),
         "^column 'x0' of X holds values such as .*complex.; expected numbers, words, dates",
     ),
+    (pd.DataFrame({"a": [1, 10**400]}), "^column 'a' of X must hold numbers up to 1.8e308: int"),
     (pd.DataFrame({"a": pd.interval_range(0, 2)}), "^column 'a' of X .* such as Interval"),
 ]
 

@@ -183,6 +183,20 @@ def test_streams_are_compared_and_ranked():
     np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-9)
 
 
+def test_words_and_later_chunks_may_have_fewer_rows_than_bins():
+    frame = pd.DataFrame({"word": np.where(F[:, 0] > 0, "A", "B"), "x": F[:, 0]})
+    first = StreamingFirm(["word"], n_bins=60).partial_fit(frame[:50], S[:50])
+    assert first.result().kinds == ("nominal",)
+    stream = StreamingFirm(n_bins=60).partial_fit(frame[:100], S[:100])
+    assert stream.partial_fit(frame[100:150], S[100:150]).result().n == 150
+
+
+def test_a_stream_adds_a_source_to_chunks_before():
+    stream = StreamingFirm(bins=BINS).partial_fit(F[:500], lambda X: X[:, 0])
+    stream.partial_fit(iter([F[500:900], F[900:]]), lambda X: X[:, 0])
+    assert_same(stream.result(), firm(lambda X: X[:, 0], F))
+
+
 def test_fit_starts_anew():
     model = LinearRegression().fit(F[:, :2], S)
     again = StreamingFirm().partial_fit(F, S).fit(iter([F[:, :2]]), model)
@@ -259,6 +273,10 @@ REFUSED = [
     (
         lambda: StreamingFirm(feature_names=["a"]).partial_fit(F, S),
         "^feature_names has shape .*, expected",
+    ),
+    (
+        lambda: StreamingFirm(n_bins=60).partial_fit(F[:50], S[:50]),
+        "^n_bins=60 must be at most 50, the rows of the first chunk, which",
     ),
     (lambda: StreamingFirm().result(), "^there are no rows yet; expected partial_"),
     (lambda: StreamingFirm(bins=BINS).result(), "^there are no rows yet"),

@@ -52,10 +52,10 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
         raise ValueError(f"{name} must not be masked, got {np.ma.count_masked(value)} masked")
     try:
         array = np.asarray(as_numpy(value))
-        if array.dtype.kind in "mM":
-            raise TypeError(f"dates ({array.dtype})")
+        if array.dtype.kind in "mMc":  # NumPy would drop units and imaginary parts
+            raise TypeError(f"{array.dtype} values")
         array = array.astype(float, copy=False)
-    except (TypeError, ValueError) as e:
+    except (TypeError, ValueError, OverflowError) as e:
         raise ValueError(f"{name} must hold numbers, got {type(value).__name__}: {e}") from e
     check_shape(name, array.shape, shape or (None,) * ndim)
     if array.size == 0:
@@ -67,15 +67,15 @@ def check_array(name: str, value: ArrayLike, ndim: int, shape: tuple | None = No
 def refuse(message: str, bad: np.ndarray, values: np.ndarray, what: str) -> None:
     """Raise if some values are bad; show the first of them."""
     if bad.any():
-        row, first = ", ".join(map(str, np.argwhere(bad)[0])), values[bad][0]
-        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {first} at row {row}")
+        row = f" at row {', '.join(map(str, np.argwhere(bad)[0]))}" if bad.ndim else ""
+        raise ValueError(f"{message}, got {bad.sum()} {what}, the first {values[bad][0]}{row}")
 
 
 def check_shape(name: str, shape: tuple, expected: tuple) -> None:
     """Raise unless a shape is as expected; None means any length."""
-    sizes = tuple("any" if size is None else size for size in expected)
-    fits = [size in ("any", found) for size, found in zip(sizes, shape, strict=False)]
-    if len(shape) != len(sizes) or not all(fits):
+    fits = [size in (None, found) for size, found in zip(expected, shape, strict=False)]
+    if len(shape) != len(expected) or not all(fits):
+        sizes = tuple("any" if size is None else size for size in expected)
         raise ValueError(f"{name} has shape {shape}, expected {sizes}")
 
 
@@ -83,7 +83,7 @@ def check_number(
     name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, inside: bool = False
 ) -> float:
     """Return `value` as a finite number from `low` to `high`, or `inside` of these limits."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    number = isinstance(value, float | np.floating) or is_integer(value)
     fits = number and np.isfinite(float(value)) and low <= value <= high
     if not fits or (inside and value in (low, high)):
         limits = f"above {low:g} and below {high:g}" if inside else f"from {low:g} to {high:g}"

@@ -67,11 +67,11 @@ class Column(NamedTuple):
             return before._replace(values=self.values)
         if before.kind not in ("unknown", self.kind):
             raise ValueError(f"{name} holds {before.kind} values in one chunk, {self.kind} later")
-        if before.kind == "unknown" or self.labels is None or before.labels is None:
+        if self.labels is None or before.labels is None:
             return self
         count = len(before.labels)
         codes, labels = pd.factorize(np.append(before.labels, self.labels))
-        if self.kind == "ordered" and len(labels) > count:
+        if self.kind == "ordered" and 0 < count < len(labels):
             old, new = short(before.labels.tolist()), short(labels[count:].tolist())
             raise ValueError(f"{name} has the ordered levels {old} and later {new}")
         values = self._replace(labels=codes[count:]).shown(self.values).astype(float)
@@ -110,7 +110,10 @@ def read(name: str, values: Any, n: int) -> Column:
         known = ~(pd.isna(np.ma.getdata(array)) | np.ma.getmaskarray(array))
         found = np.ma.getdata(array)[known]
     check_shape(name, known.shape + found.shape[1:], (n,))  # a struct has a second axis
-    column = _of_known(name, found)
+    try:
+        column = _of_known(name, found)
+    except OverflowError as error:
+        raise ValueError(f"{name} must hold numbers up to 1.8e308: {error}") from error
     placed = np.full(n, np.nan)
     placed[known] = column.values
     refuse(f"{name} must be finite or missing", np.isinf(placed), placed, "infinite values")

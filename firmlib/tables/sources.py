@@ -4,6 +4,7 @@ import glob
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any
@@ -29,12 +30,17 @@ def progress(items: Iterable[Any], what: str) -> Iterable[Any]:
 
 def is_source(X: Any) -> bool:
     """Return whether rows come in chunks: a path, dataset, LazyFrame, iterator, or Dask."""
-    lazy = hasattr(X, "__dask_graph__") or hasattr(X, "collect_batches")
-    return lazy or isinstance(X, Iterator) or _is_on_disk(X)
+    chunked = is_dask(X) or _is_lazy(X) or hasattr(X, "get_fragments")
+    return chunked or isinstance(X, str | os.PathLike | Iterator)
 
 
-def _is_on_disk(X: Any) -> bool:
-    return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments")
+def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask collection."""
+    return hasattr(X, "__dask_graph__")
+
+
+def _is_lazy(X: Any) -> bool:
+    return hasattr(X, "collect_batches")  # of polars
 
 
 def check_named(**given: Any) -> None:
@@ -46,44 +52,43 @@ def check_named(**given: Any) -> None:
             raise ValueError(f"{name}={kind} must {wanted}, because the rows come in chunks")
 
 
-def chunks(X: Any) -> Iterable[Any]:
-    """Return the tables of a source one by one; any other table or Dask collection is one."""
-    if _is_on_disk(X):
-        return (read() for read in _row_groups(X))
-    if hasattr(X, "collect_batches"):
-        return X.collect_batches()
-    return X if isinstance(X, Iterator) else [X]
+def parts(X: Any) -> Any:
+    """Return what gives the tables of a source: a function each, or what Dask will compute."""
+    if is_dask(X):
+        return _partitions(X)
+    return X if _is_lazy(X) or isinstance(X, Iterator) else _row_groups(X)
 
 
-def sample(X: Any) -> Any:
-    """Return a table of random rows of a source; None for any other table or collection."""
-    if hasattr(X, "collect_batches"):
+def tables(parts: Any) -> Iterator[Any]:
+    """Yield the tables of a source that is not Dask's."""
+    for part in parts.collect_batches() if _is_lazy(parts) else parts:
+        yield part() if callable(part) else part
+
+
+def sample(parts: Any) -> Any:
+    """Return a table of random rows, from the first part, the last one and some others.
+
+    Dask then computes these parts only once. None for an iterator, which cannot start again.
+    """
+    if isinstance(parts, Iterator):
+        return None
+    if _is_lazy(parts):
         import polars as pl
 
-        return X.filter(pl.int_range(pl.len()).shuffle(seed=0) < _ROWS).collect()
-    if not _is_on_disk(X):
-        return None
-    groups = _row_groups(X)
-    return _stacked([_some_rows(groups[i](), m, i) for i, m in _drawn(len(groups)).items()])
+        return parts.filter(pl.int_range(pl.len()).shuffle(seed=0) < _ROWS).collect()
+    inner = 1 + np.random.default_rng(0).permutation(max(len(parts) - 2, 0))[: _SAMPLED - 2]
+    some = sorted({0, len(parts) - 1, *inner.tolist()})
+    n = math.ceil(_ROWS / len(some))
+    if is_dask(parts[0]):
+        from dask.base import compute, persist
+        from dask.delayed import delayed
 
-
-def sample_of(parts: list[Any]) -> Any:
-    """Return a table of random rows of Dask partitions, which are then computed only once."""
-    from dask.base import persist
-    from dask.delayed import delayed
-
-    some = _drawn(len(parts))
-    for i, part in zip(some, persist(*(parts[i] for i in some)), strict=True):
-        parts[i] = part
-    rows = [delayed(_some_rows)(parts[i], m, i) for i, m in some.items()]
-    return delayed(_stacked)(rows).compute()
-
-
-def _drawn(count: int) -> dict[int, int]:
-    """Return the parts to draw rows from, the first, the last and some, with the rows of each."""
-    inner = 1 + np.random.default_rng(0).permutation(max(count - 2, 0))[: _SAMPLED - 2]
-    some = sorted({0, count - 1, *inner.tolist()})
-    return dict.fromkeys(some, math.ceil(_ROWS / len(some)))
+        parts[some] = persist(*parts[some])
+        drawn = compute(*(delayed(_some_rows)(parts[i], n, i) for i in some))
+    else:
+        drawn = [_some_rows(parts[i](), n, i) for i in some]
+    frames = hasattr(drawn[0], "iloc")
+    return pd.concat(drawn, ignore_index=True) if frames else np.concatenate(drawn)
 
 
 def _some_rows(table: Any, n: int, seed: int) -> Any:
@@ -92,18 +97,13 @@ def _some_rows(table: Any, n: int, seed: int) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-def _stacked(tables: Sequence[Any]) -> Any:
-    frames = hasattr(tables[0], "iloc")
-    return pd.concat(tables, ignore_index=True) if frames else np.concatenate(tables)
-
-
-def partitions(X: Any) -> list[Any]:
+def _partitions(X: Any) -> np.ndarray:
     """Return the partitions of a Dask collection."""
     check_shape("X", X.shape, (None, None))
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
         check_memory("a part of X", (int(np.nanmax([0, *X.chunks[0]])), X.shape[1]), X.itemsize)
-    return np.ravel(X.to_delayed()).tolist()
+    return np.ravel(X.to_delayed())
 
 
 def merged(merge: Callable, function: Callable, parts: Sequence[Any]) -> Any:
@@ -113,11 +113,11 @@ def merged(merge: Callable, function: Callable, parts: Sequence[Any]) -> Any:
 
     sent = delayed(function, traverse=False)  # once
     # Rows of several partitions have different positions, and so folds.
-    found = [delayed(operator.call)(sent, part, i << 32) for i, part in enumerate(parts)]
+    found = [delayed(operator.call)(sent, part, start=i << 32) for i, part in enumerate(parts)]
     while len(found) > 1:
         some = (found[i : i + _FAN_IN] for i in range(0, len(found), _FAN_IN))
         found = [delayed(reduce)(merge, few) for few in some]
-    with ProgressBar(minimum=4):
+    with ProgressBar(minimum=4, out=sys.stderr):
         return found[0].compute()
 
 

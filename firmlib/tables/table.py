@@ -41,7 +41,7 @@ class Table:
     def names(self) -> list[str]:
         """The names of its columns; without any x0, x1, ... of X, and f0, f1, ... of features."""
         if hasattr(self.data, "columns"):
-            return [*map(str, self.readable.columns)]
+            return [*map(str, getattr(self.data, "column_names", self.data.columns))]
         return [f"{self.name[0].lower()}{j}" for j in range(self.width)]
 
     @cached_property
@@ -72,20 +72,25 @@ class Table:
 
     @cached_property
     def readable(self) -> Any:
-        """The data as columns are read from: a sparse matrix by columns, a tensor as an array."""
-        if hasattr(type(self.data), "column_names"):  # of pyarrow; nothing is copied
-            return self.data.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-        if not is_sparse(self.data):
-            return as_numpy(self.data)
-        data = self.data.tocsc(copy=True)
-        data.sum_duplicates()
+        """The data as columns are read from: an array, a frame or a sparse matrix by columns."""
+        data = as_numpy(self.data)
+        if hasattr(type(data), "column_names"):  # of pyarrow; nothing is copied
+            data = data.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+        if isinstance(data, pd.DataFrame) and data.dtypes.nunique() == 1:
+            return array if _is_numeric(array := data.to_numpy()) else data
+        if is_sparse(data):
+            data = data.tocsc(copy=True)
+            data.sum_duplicates()
         return data
 
     def column(self, j: int) -> Column:
         """Return the column at a position from `place`."""
-        if (values := self._number(j)) is not None:
-            return Column(values)
         data = self.readable
+        if _is_numeric(data) and j not in self.categorical:
+            values = self._read_together(data, j)
+            most = np.inf if data.dtype.kind == "f" else 2**53  # floats merge larger integers
+            if np.fmax.reduce(values) < most and np.fmin.reduce(values) > -most:
+                return Column(values)
         if is_sparse(data):
             values = data[:, [j]].toarray()
         else:
@@ -93,34 +98,18 @@ class Table:
         column = read(f"column {self.names[j]!r} of {self.name}", values, self.n)
         return column.nominal() if j in self.categorical else column
 
-    def _number(self, j: int) -> np.ndarray | None:
-        """Return a column of `_array`; None if it must be read by itself.
-
-        Neighbouring columns are read together, as most arrays hold a row after the other.
-        """
-        if self._array is None or j in self.categorical:
-            return None
+    def _read_together(self, array: np.ndarray, j: int) -> np.ndarray:
+        """Return a column, read with its neighbours: most arrays hold a row after the other."""
         width = max(_BLOCK // self.n, 4)
         first = j - j % width
         if self._block[0] != first:
-            part = self._array[:, first : first + width]
+            part = array[:, first : first + width]
             self._block = None, None  # free its memory
             block = np.empty(part.shape[::-1])
             for a in range(0, self.n, _ROWS):  # in the cache
                 block[:, a : a + _ROWS] = part[a : a + _ROWS].T
-            most = np.inf if part.dtype.kind == "f" else 2**53  # floats merge larger integers
-            fits = (np.fmax.reduce(block, axis=1) < most) & (np.fmin.reduce(block, axis=1) > -most)
-            self._block = first, [x if fit else None for x, fit in zip(block, fits, strict=True)]
+            self._block = first, block
         return self._block[1][j - first]
-
-    @cached_property
-    def _array(self) -> Any:
-        """The data as one array of numbers, if they are all of one type."""
-        data = self.readable
-        if isinstance(data, pd.DataFrame) and data.dtypes.nunique() == 1:
-            data = data.to_numpy()
-        number = type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
-        return data if number else None  # a masked array holds more
 
     def vector(self, name: str, value: Any) -> Column:
         """Return one value per row, given as an array or the name of a column."""
@@ -140,3 +129,8 @@ class Table:
 def is_sparse(data: Any) -> bool:
     """Return whether `data` is a sparse matrix or array, without importing SciPy."""
     return hasattr(type(data), "tocsc")
+
+
+def _is_numeric(data: Any) -> bool:
+    """Return whether `data` is an array of numbers, without a mask."""
+    return type(data) in (np.ndarray, np.memmap) and data.dtype.kind in "iuf"
