@@ -26,7 +26,7 @@ def record(**scalars: Any) -> Metrics:
             raise ValueError(f"{name}={value!r} must be a number, a truth value or a text")
     path = output_dir() / "metrics.json"
     before = json.loads(path.read_text()) if path.exists() else {}
-    infinite = {k for k, v in values.items() if isinstance(v, float) and not math.isfinite(v)}
-    proper = values | dict.fromkeys(infinite)  # json has no nan and no infinities
+    finite = {k: isinstance(v, str) or math.isfinite(v) for k, v in values.items()}
+    proper = {k: v if finite[k] else None for k, v in values.items()}  # as json has no nan
     write_atomic(path, json.dumps(before | proper, indent=1) + "\n")
     return Metrics(values)

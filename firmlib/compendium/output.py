@@ -1,6 +1,5 @@
 """The output folder of the notebooks, and atomic writing."""
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -23,13 +22,3 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def check_sha256(name: str, content: bytes, sha256: str) -> None:
-    """Exit unless the content has this checksum."""
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise SystemExit(
-            f"{name} has sha256 {found}, expected {sha256}; nothing was written. To use a newer "
-            "package, change the checksums here and in firmlib/datasets.py."
-        )
