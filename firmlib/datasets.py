@@ -17,13 +17,12 @@ __all__ = ["boolean_table", "data_file", "flights", "gattaca", "splice", "two_ga
 PAPER_FORMULA = "x1 | (~x1 & ~x2)"
 DATA = Path(__file__).resolve().parents[1] / "data"  # of a checkout of the compendium
 
-Labelled = tuple[np.ndarray, np.ndarray]  # inputs X, and labels y
 Seed = int | np.random.RandomState | None
 
 
 def boolean_table(
     formula: str = PAPER_FORMULA, n_variables: int = 3, *, coding: str = "01"
-) -> Labelled:
+) -> tuple[np.ndarray, np.ndarray]:
     """Truth table of a Boolean formula (Section 3.1): inputs X, and labels y, -1 and +1.
 
     The `formula`, by default the paper's, has x1, x2, ..., 0, 1, parentheses and, from strongest to
@@ -51,7 +50,7 @@ def boolean_table(
 
 def two_gaussians(
     n: int = 400, *, shift: ArrayLike = (1.0, 2.0, 0.0), random_state: Seed = None
-) -> Labelled:
+) -> tuple[np.ndarray, np.ndarray]:
     """Two classes of normal inputs X (Section 3.2), with labels y, -1 and +1.
 
     Each class has half of the `n` rows, covariance I and mean -`shift` / 2 or +`shift` / 2.
@@ -76,7 +75,7 @@ def gattaca(
     unseen: bool = False,
     background: ArrayLike = (0.25, 0.25, 0.25, 0.25),
     random_state: Seed = None,
-) -> Labelled:
+) -> tuple[np.ndarray, np.ndarray]:
     """Random DNA X with mutated copies of GATTACA in one class of y (Section 3.3).
 
     Half of the `n` sequences of this `length` are in each class, -1 and +1. The motif begins at a
