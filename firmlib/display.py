@@ -85,6 +85,9 @@ def _label_importances(result: FirmResult, drawn: int) -> str:
 class FirmDisplay:
     """Importances as horizontal bars with their confidence intervals, the largest on top.
 
+    Bars are full where the score rises with the feature, pale where it falls, and grey where there
+    is no direction, as for nominal levels, groups and interactions.
+
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
     >>> firmlib.FirmDisplay(result).plot().ax_.get_xlabel()
