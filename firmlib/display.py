@@ -4,14 +4,13 @@ The colours are those of Okabe and Ito, which colour-blind readers can tell apar
 """
 
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 from textwrap import fill
 from typing import Any, Self
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib import dates, patheffects
+from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.axes_grid1 import make_axes_locatable
@@ -28,7 +27,7 @@ __all__ = [
 
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
-_WAYS = "score rises with the feature", "score falls with it", "no direction, such as a category"
+_WAYS = "score rises with the feature", "score falls with it", "no direction"
 _SCORES = {"decision_function": "decision value", "predict_proba": "probability"}
 _SCORES["predict"] = "prediction"
 _POINTS, _LEVELS = 60, 12  # drawn of a curve; further bins and rarer levels are pooled
@@ -50,18 +49,19 @@ def _labels(names: Any, letters: int) -> tuple[list[str], float, float]:
 def _panels(number: int, columns: int, width: float, height: float, margin: float = 0) -> Figure:
     """Return a figure with panels of this size, at most `columns` in a row."""
     columns = min(check_integer("columns", columns, 1), number)
-    grid: Any = np.pad(range(number), (0, -number % columns), constant_values=-1)
-    rows = [*grid.reshape(-1, columns)]
-    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * len(rows)  # 4.4 for the legend
+    rows = -(-number // columns)
+    size = max(0.5 + width * columns + margin, 4.4), 0.6 + height * rows  # 4.4 for the legend
     figure = plt.figure(figsize=size, layout="constrained")
-    figure.subplot_mosaic(rows, sharey=True, empty_sentinel=-1)
+    for ax in figure.subplots(rows, columns, sharey=True, squeeze=False).flat[number:]:
+        ax.remove()
     return figure
 
 
-def _legend(figure: Any, loc: str, ncols: int) -> None:
+def curve_legend(figure: Any, loc: str = "outside lower center") -> None:
     """Explain what is drawn in a figure, each mark once."""
     found = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in figure.axes)
     marks = {text: mark for each in found for mark, text in each}
+    ncols = 2 + (figure.get_figwidth() > 6)
     figure.legend(marks.values(), marks, loc=loc, ncols=ncols, fontsize="small", frameon=False)
 
 
@@ -85,6 +85,9 @@ def _label_importances(result: FirmResult, drawn: int) -> str:
 class FirmDisplay:
     """Importances as horizontal bars with their confidence intervals, the largest on top.
 
+    Bars are full where the score rises with the feature, pale where it falls, and grey where there
+    is no direction, as for nominal levels, groups and interactions.
+
     >>> import firmlib
     >>> result = firmlib.firm([0, 0, 0, 1], [[0, 0], [0, 1], [1, 0], [1, 1]], rows="population")
     >>> firmlib.FirmDisplay(result).plot().ax_.get_xlabel()
@@ -100,7 +103,7 @@ class FirmDisplay:
 
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
         """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
-        own, table = ax is None, self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
+        table = self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
         labels, width, height = _labels(table.index, 40)
         ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width).axes[0]
         _draw_bars(ax, table, labels, self.result.confidence_level)
@@ -109,16 +112,13 @@ class FirmDisplay:
             beside = make_axes_locatable(ax).append_axes("right", "45%", pad=0.15, sharey=ax)
             ends = table["rank"] - table["best"], table["worst"] - table["rank"]
             style: Any = {"color": RED, "fmt": "o", "markersize": 3.5, "capsize": 3}
-            style["label"] = "rank, and the ranks the data allow"
             beside.errorbar(table["rank"], ax.get_yticks(), xerr=ends, **style)
             beside.tick_params(axis="y", labelleft=False, length=0)
             beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
             beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
-            beside.set_xlabel("rank")
-        if own:
-            _legend(ax.figure, "outside upper left", 2)
-        else:
-            ax.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize="small", frameon=False)
+            beside.set_xlabel("rank and range")
+        place: Any = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 2}
+        ax.legend(**place, fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -127,16 +127,14 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, labels: list[str], level: float) -
     """Draw the importances in a table from top to bottom, with intervals that any bar shows."""
     Q, low, high, way = np.nan_to_num(table[["importance", "ci_low", "ci_high", "direction"]]).T
     y = np.arange(len(table))[::-1]
-    fills = (1, RED, RED), (-1, (RED, 0.25), RED), (0, GREY, GREY)  # full, pale and grey bars
-    for (sign, color, edge), text in zip(fills, _WAYS, strict=True):
+    fills = (1, RED, 1), (-1, RED, 0.25), (0, GREY, 0.5)  # different in black and white, too
+    for (sign, color, alpha), text in zip(fills, _WAYS, strict=True):
         if (some := (way == sign) & (Q > 0)).any():
-            ax.barh(y[some], Q[some], color=color, edgecolor=edge, height=0.7, label=text)
+            ax.barh(y[some], Q[some], color=(color, alpha), edgecolor=color, height=0.7, label=text)
     if (high > low).any():
         style: Any = {"fmt": "none", "ecolor": plt.rcParams["text.color"], "elinewidth": 1.2}
         style["label"] = f"{100 * level:g} % confidence interval"
-        [lines] = ax.errorbar(Q, y, xerr=(Q - low, high - Q), **style).lines[2]
-        edge = patheffects.withStroke(linewidth=2.6, foreground=ax.get_facecolor())
-        lines.set_path_effects([edge])
+        ax.errorbar(Q, y, xerr=(Q - low, high - Q), **style)
     ax.set(yticks=y, yticklabels=labels, ylim=(-0.7, len(y) - 0.3), xlim=(0, None))
     ax.locator_params(axis="x", nbins=5)
 
@@ -157,7 +155,7 @@ def plot_by_class(results: FirmByClass, *, n: int = 15, columns: int = 3) -> Fig
         ax.set_title(_wrapped(title, 22), fontsize="medium")
     plt.setp(figure.axes, xlim=(0, max(ax.get_xlim()[1] for ax in figure.axes)))
     figure.supxlabel(_label_importances(replace(result, target=None), len(names)), size="medium")
-    _legend(figure, "outside upper left", 2)
+    curve_legend(figure, "outside upper left")
     return figure
 
 
@@ -247,16 +245,9 @@ def _points(curve: ConditionalScore) -> tuple[list[np.ndarray], list[str]]:
     share = np.bincount(group, p)
     x, q = (np.bincount(group, p * each) / share for each in (x, q))
     error = np.sqrt(np.bincount(group, (p * error) ** 2)) / share
-    levels = [str(level) for level in t[:named]]  # long ones lose what all begin with
-    start = len(commonprefix(levels)) if named > 1 else 0  # noqa: RUF071 (no paths)
-    short = [s if len(s) <= 16 else f"{'…' * (start > 0)}{s[start:]}"[:16] for s in levels]
-    short += [f"{len(t) - named} rarer"] * (0 < named < len(t))
-    return [x, q, error, share], [s.replace("$", r"\$") for s in short]
-
-
-def curve_legend(figure: Any) -> None:
-    """Explain the marks of curves below a figure."""
-    _legend(figure, "outside lower center", 2 + (figure.get_figwidth() > 6))
+    levels = [s if len(s) <= 16 else f"{s[:5]}…{s[-10:]}" for s in map(str, t[:named])]
+    levels += [f"{len(t) - named} rarer"] * (0 < named < len(t))
+    return [x, q, error, share], [_wrapped(s) for s in levels]
 
 
 def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 3, features: Any = ()) -> Figure:
@@ -274,7 +265,7 @@ def plot_curves(result: FirmResult, *, n: int = 12, columns: int = 3, features: 
     figure = _panels(len(names), columns, 2.1, 2.0)
     for ax, name in zip(figure.axes, names, strict=True):
         ConditionalScoreDisplay.from_result(result, name).plot(ax).ax_.set_ylabel("")
-    figure.supylabel(f"expected {_score_name(result)} $q_f(t)$", size="medium")
+    figure.supylabel(fill(f"expected {_score_name(result)} $q_f(t)$", 26), size="medium")
     curve_legend(figure)
     return figure
 

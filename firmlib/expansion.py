@@ -55,7 +55,7 @@ class KernelExpansion:
         found = getattr(estimator, "dual_coef_" if dual else "coef_", None)
         if found is None or isinstance(estimator, type):
             raise ValueError(f"estimator={name} is not a fitted SVM, kernel ridge or linear model")
-        coef = _dense(found).ravel()
+        coef = sparse.coo_matrix(found).toarray().ravel()  # be it sparse or not
         if coef.size > max(found.shape):
             raise ValueError(f"estimator={name} has several outputs, of shape {found.shape}")
         if not dual:  # the only center is the weights
@@ -64,16 +64,14 @@ class KernelExpansion:
                 raise ValueError(f"estimator={name} is not linear: its score is not X @ coef_ + b")
             return cls(np.ones(1), coef[None], "linear", intercept=zero)
         centers = estimator.X_fit_ if hasattr(estimator, "X_fit_") else estimator.support_vectors_
+        centers = sparse.coo_matrix(centers).toarray()
         scale = getattr(estimator, "_gamma", estimator.gamma)
         scale = 1 / centers.shape[1] if scale is None else scale
         kernel = "poly" if estimator.kernel == "polynomial" else estimator.kernel
         b = np.ravel(getattr(estimator, "intercept_", 0.0))[0]
-        return cls(coef, _dense(centers), kernel, scale, estimator.coef0, estimator.degree, b)
+        return cls(coef, centers, kernel, scale, estimator.coef0, estimator.degree, b)
 
-    @property
-    def width(self) -> float:
-        """The paper's gamma: k(x, x') = exp(-||x - x'||^2 / gamma^2)."""
-        return self.scale**-0.5
+    width = property(lambda self: self.scale**-0.5)  # gamma in exp(-||x - x'||^2 / gamma^2)
 
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """s at every row of `X`."""
@@ -118,10 +116,6 @@ class KernelExpansion:
         root = np.sqrt(multinomial * self.coef0**rest * self.scale ** (degree - rest))
         some = root > 0  # without coef0, only the highest degree
         return powers[some], (root * (self.dual_coef @ monomials))[some]
-
-
-def _dense(array: Any) -> np.ndarray:
-    return array.toarray() if sparse.issparse(array) else np.asarray(array)
 
 
 def gradient(score: Any, X: ArrayLike) -> np.ndarray:

@@ -276,7 +276,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "display -k any_names or colours": [
         ("display.py", "np.ravel(result.pairs)", "result.feature_names"),
-        ("display.py", "(-1, (RED, 0.25), RED)", "(-1, RED, RED)"),
+        ("display.py", "(-1, RED, 0.25)", "(-1, RED, 1)"),
     ],
     "datasets": [
         ("datasets.py", "y, shift / 2)", "y, shift)"),

@@ -10,7 +10,6 @@ from sklearn import inspection
 from sklearn.linear_model import LinearRegression
 
 from firmlib.compendium import claims, metrics
-from firmlib.compendium.output import check_sha256
 from firmlib.compendium.parameters import require
 from firmlib.compendium.shuffling import permutation_importance
 from workflow import ledger as pages
@@ -142,11 +141,6 @@ def test_bars_do_not_end_a_cell_of_the_errata():
 def test_refused(value, kind, bounds, message):
     with pytest.raises(ValueError, match=message):
         require("p", value, kind, **bounds)
-
-
-def test_another_checksum_stops():
-    with pytest.raises(SystemExit, match=r"a has sha256 .*; nothing was written"):
-        check_sha256("a", b"newer", "0" * 64)
 
 
 # Scalars that notebooks record for sweeps

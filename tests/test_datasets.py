@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import re
+import runpy
 from itertools import product
 from pathlib import Path
 
@@ -183,6 +184,13 @@ def test_the_files_are_those_of_the_datasheet_and_of_the_scripts_that_make_them(
         text = gzip.decompress((DATA / file).read_bytes())
         assert hashlib.sha256(text).hexdigest() == sha256
         assert sha256 in scripts
+
+
+def test_another_checksum_stops():
+    check_sha256 = runpy.run_path(str(DATA / "checksum.py"))["check_sha256"]
+    with pytest.raises(SystemExit, match=r"a has sha256 .*; nothing was written.* data/README\.md"):
+        check_sha256("a", b"newer", "0" * 64)
+    check_sha256("a", b"", hashlib.sha256().hexdigest())
 
 
 # Flights

@@ -46,8 +46,8 @@ class Claim:
 
 def registry() -> list[Claim]:
     """Return every claim of the paper, in its order, as still open."""
-    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-        rows: list[Any] = list(csv.DictReader(file))
+    text = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
+    rows: Any = csv.DictReader(text.splitlines())
     return [Claim(**row | {"notebook": f"notebooks/{row['notebook']}.ipynb"}) for row in rows]
 
 
@@ -96,9 +96,7 @@ def record(
 
 def rounded(value: Any, digits: int = 3) -> object:
     """Return a value as the ledger stores it: numbers to `digits` digits, below 1e-9 as 0."""
-    if hasattr(value, "to_dict"):  # a pandas Series
-        value = value.to_dict()
-    if isinstance(value, Mapping):
+    if hasattr(value, "items"):  # a mapping, or a pandas Series
         return {str(name): rounded(entry, digits) for name, entry in value.items()}
     if isinstance(value, bool | np.bool_):
         return bool(value)

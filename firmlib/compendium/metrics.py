@@ -26,7 +26,6 @@ def record(**scalars: Any) -> Metrics:
             raise ValueError(f"{name}={value!r} must be a number, a truth value or a text")
     path = output_dir() / "metrics.json"
     before = json.loads(path.read_text()) if path.exists() else {}
-    infinite = {k for k, v in values.items() if isinstance(v, float) and not math.isfinite(v)}
-    proper = values | dict.fromkeys(infinite)  # json has no nan and no infinities
-    write_atomic(path, json.dumps(before | proper, indent=1) + "\n")
+    proper = {k: v if isinstance(v, str) or math.isfinite(v) else None for k, v in values.items()}
+    write_atomic(path, json.dumps(before | proper, indent=1) + "\n")  # json has no nan
     return Metrics(values)

@@ -1,6 +1,5 @@
 """The output folder of the notebooks, and atomic writing."""
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -9,8 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]  # the compendium, if firmlib runs fr
 
 def output_dir() -> Path:
     """Return $FIRMLIB_OUTPUT, or build/scratch in the checkout or the working directory."""
-    checkout = (ROOT / "notebooks").is_dir() and (ROOT / "pyproject.toml").is_file()
-    start = ROOT if checkout else Path.cwd()
+    start = ROOT if (ROOT / "pyproject.toml").is_file() else Path.cwd()
     return Path(os.environ.get("FIRMLIB_OUTPUT") or start / "build" / "scratch")
 
 
@@ -18,18 +16,5 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` through a temporary file in the same folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def check_sha256(name: str, content: bytes, sha256: str) -> None:
-    """Exit unless the content has this checksum."""
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise SystemExit(
-            f"{name} has sha256 {found}, expected {sha256}; nothing was written. To use a newer "
-            "package, change the checksums here and in firmlib/datasets.py."
-        )
+    temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    temporary.replace(path)

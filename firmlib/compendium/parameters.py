@@ -19,8 +19,7 @@ def require(
     """
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        wanted = f"{kind.__name__}; with papermill write, for example, "
-        wanted += f'-y "{name}: {_EXAMPLES[kind]}"'
+        wanted = f'{kind.__name__}; with papermill write, say, -y "{name}: {_EXAMPLES[kind]}"'
         raise ValueError(f"parameter {name}={value!r} is {type(value).__name__}, expected {wanted}")
     if kind is list and not value:
         raise ValueError(f"parameter {name}=[] is empty, expected at least one entry")
