@@ -247,7 +247,7 @@ def test_errors_are_those_of_leaving_rows_or_units_out(kind):
     """
     rng, unit = np.random.default_rng(4), np.repeat(np.arange(32), 6 if kind == "units" else 1)
     n = len(unit)
-    level = np.r_[np.repeat([0, 1], 2), rng.integers(0, 4, n - 4)]  # a level may have two rows
+    level = rng.integers(0, 4, n)
     s = 3 * np.sin(2 * level) + rng.normal(size=n)
     w = rng.uniform(0.5, 1.5, n) if kind == "weights" else np.ones(n)
     if kind == "units":

@@ -42,10 +42,7 @@ def moments(sums: np.ndarray, units: bool = False) -> tuple[np.ndarray, ...]:
 
 def halved(sums: np.ndarray) -> np.ndarray:
     """Return sums (..., slots + 1) with neighbouring slots merged, the missing one apart."""
-    out = np.empty((*sums.shape[:-1], sums.shape[-1] // 2 + 1))
-    np.add(sums[..., :-1:2], sums[..., 1:-1:2], out=out[..., :-1])
-    out[..., -1] = sums[..., -1]
-    return out
+    return np.append(sums[..., :-1:2] + sums[..., 1:-1:2], sums[..., -1:], axis=-1)
 
 
 def doubled(factors: np.ndarray) -> np.ndarray:
@@ -188,11 +185,9 @@ def spread(cells: Cells) -> Estimate:
 
 
 def plain(pooled: np.ndarray) -> np.ndarray:
-    """Return V = sum p m^2 - (sum p m)^2 of populations."""
-    W, S = pooled[:2]
-    total = np.maximum(W.sum(axis=-1, keepdims=True), TINY)
-    m = S / np.maximum(W, TINY) - S.sum(axis=-1, keepdims=True) / total
-    return (W * m**2 / total).sum(axis=-1)
+    """Return V = sum p (m - sum p m)^2 of populations."""
+    p, m = Bins.of(moments(pooled))[:2]
+    return (p * (m - (p * m).sum(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
 
 
 def pooled(M: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
@@ -205,19 +200,15 @@ def fall(M: tuple[np.ndarray, ...], lone: np.ndarray) -> np.ndarray:
 
     Without it, T = W (S^2 - SS) / (W^2 - WW) is A(w) (S^2 - SS - 2 S x + 2 x^2), where
     A(w) = (W - w) / (W^2 - WW - 2 W w + 2 w^2) is linear from w = 0 to the mean weight k = WW / W.
-    Of two rows, one stays alone in its bin: (S - x)^2 / (W - k) - lone (W - k).
+    Then A(k) = 1 / (W - 2 k); two rows count as three. One row takes all of T with it.
     """
     W, S, SS, _, WW = (np.maximum(M[0], TINY), *M[1:])
-    k = np.maximum(WW, TINY) / W
-    alone, few = W * W - WW <= 1e-9 * W * W, W < 2.9 * k  # noqa: SIM300
-    N, at_0 = S * S - SS, W / np.where(alone, 1, W * W - WW)
-    left = np.where(alone, 0, W - np.where(few, 1, 2) * k)
-    at_k = np.where(alone, 0, 1 / np.where(alone, 1, left))
-    step = (at_k - at_0) / k
-    T = np.where(alone, S * S / W - lone * W, at_0 * N)
-    usual = [-step * N, 2 * S * at_0, -2 * at_k, 2 * S * step]
-    last = [(T - at_k * S * S + lone * left) / k, 2 * S * at_k, -at_k, 0 * S]
-    return np.where(few, last, usual)
+    k, pairs = np.maximum(WW, TINY) / W, W * W - WW
+    several = pairs > 1e-9 * W * W
+    at_0 = several * W / np.where(several, pairs, 1)
+    at_k = several / np.maximum(W - 2 * k, k)
+    step, T = (at_k - at_0) / k, ~several * (S * S / W - lone * W)
+    return np.array([T / k - step * (S * S - SS), 2 * S * at_0, -2 * at_k, 2 * S * step])
 
 
 def fallen(M: tuple[np.ndarray, ...], factors: np.ndarray) -> np.ndarray:
