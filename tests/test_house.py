@@ -80,7 +80,7 @@ def test_no_file_is_longer_than_350_lines():
 
 
 def test_firmlib_does_not_grow():
-    assert sum(map(lines, MODULES.values())) <= 7_200
+    assert sum(map(lines, MODULES.values())) <= 7_250
 
 
 def test_no_function_is_longer_than_50_lines():

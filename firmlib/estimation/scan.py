@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,11 @@ def _measured(some: Sequence[Any], weight: float, population: bool, units: bool)
 
 def joined(found: Sequence[Part], names: Sequence[str]) -> Found:
     """Return V and sources in the order of positions; V is 0, with a warning, where it is nan."""
-    order = np.argsort(np.concatenate([np.empty(0, int), *(at for at, _, _ in found)]))
-    sources = [source for _, _, some in found for source in some]
-    each = Estimate.concatenate([Estimate.untested(np.zeros(0)), *(e for _, e, _ in found)])
-    estimate = each.taken(order)
+    if not found:
+        return Estimate.untested(np.zeros(0)), []
+    at, estimates, sources = zip(*found, strict=True)
+    order, sources = np.argsort(np.concatenate(at)), list(chain(*sources))
+    estimate = Estimate.concatenate(estimates).taken(order)
     silent = np.isnan(estimate.V)
     if silent.any():
         some = [name for name, no in zip(names, silent, strict=True) if no]
