@@ -103,7 +103,7 @@ class FirmDisplay:
 
     def plot(self, ax: Axes | None = None, *, n: int = 30, ranks: bool = False) -> Self:
         """Draw the `n` most important features into `ax`, with the `ranks` that the data allow."""
-        table = self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
+        own, table = ax is None, self.result.to_frame(ranks=ranks).head(check_integer("n", n, 1))
         labels, width, height = _labels(table.index, 40)
         ax = ax or _panels(1, 1, 3.3 + 1.6 * ranks, 0.8 + height, width).axes[0]
         _draw_bars(ax, table, labels, self.result.confidence_level)
@@ -117,8 +117,11 @@ class FirmDisplay:
             beside.locator_params(axis="x", nbins=5, integer=True, min_n_ticks=1)
             beside.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.5)
             beside.set_xlabel("rank and range")
-        place: Any = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 2}
-        ax.legend(**place, fontsize="small", frameon=False)
+        if own:  # above a title
+            curve_legend(ax.figure, "outside upper left")
+        else:
+            place: Any = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 2}
+            ax.legend(**place, fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
