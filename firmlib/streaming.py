@@ -71,8 +71,9 @@ class StreamingFirm:
     """`firm` for rows that come in chunks; only sums are kept.
 
     The first chunk determines the bins; it should have 2000 rows or more, from everywhere.
-    Importances equal those of `firm` if the bins are the same, except with fewer than 32 units,
-    which share folds here. Streams with the same bins can be merged.
+    Importances equal those of `firm` if the bins are the same, except with 32 units or fewer, which
+    share folds here, or units that span chunks, which count in each. Streams with the same bins can
+    be merged.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def test_bars_go_right_the_largest_on_top_and_colours_show_the_direction(frame):
     bars = dict(zip(labels(drawn.ax_.yaxis), top_down, strict=True))
     colors = {name: to_hex(bar.get_facecolor(), True).upper() for name, bar in bars.items()}
     assert colors == {"up": f"{RED}FF", "down": f"{RED}40", "city": f"{GREY}80"}
-    assert texts(drawn.ax_.get_legend()) == [
+    assert texts(drawn.figure_.legends[0]) == [
         "score rises with the feature",
         "score falls with it",
         "no direction",

@@ -278,3 +278,52 @@ def test_errors_are_those_of_leaving_rows_or_units_out(kind):
     rest = (2 * p**2 * e**2 * (effective - 1) / (effective + 1)).sum()
     error = np.sqrt(J - rest) / (2 * np.sqrt(V))
     np.testing.assert_allclose(whole.standard_error, error, rtol=1e-9 if kind == "rows" else 0.05)
+
+
+def test_errors_of_a_score_without_noise_are_the_spread_of_its_estimates():
+    """The finest bins have two rows, and count."""
+    found = []
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(200, 2))
+        X[:, 1] = 0.98 * X[:, 0] + 0.2 * X[:, 1]
+        result = firm(X[:, 0], X)
+        apart = result.compare("x0", "x1")["standard_error"].iloc[0]
+        found.append([*result.importances, *result.standard_error, apart])
+    Q, error, apart = np.split(np.array(found), [2, 4], axis=1)
+    assert (np.abs(error.mean(axis=0) / Q.std(axis=0) - 1) < 0.25).all()
+    assert apart.mean() < 1.5 * np.diff(Q).std()
+
+
+def test_one_row_with_nearly_all_weight_proves_nothing():
+    rejected = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        w = np.r_[1e4, np.ones(199)]
+        result = firm(rng.normal(size=200), rng.normal(size=(200, 2)), sample_weight=w)
+        rejected.append(result.pvalues < 0.05)
+    assert np.mean(rejected) < 0.12
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("units", [False, True])
+def test_two_or_three_rows_or_units_are_too_few_to_reject(n, units):
+    rejected = []
+    for seed in range(60):
+        rng = np.random.default_rng([n, seed])
+        unit = np.arange(40) % n if units else np.arange(n)
+        options = {"groups": unit} if units else {}
+        result = firm(rng.normal(size=n)[unit], rng.normal(size=(n, 2))[unit], **options)
+        rejected.append(result.pvalues < 0.05)
+    assert np.mean(rejected) < 0.12
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_curve_of_a_slope_of_ordered_levels_has_two_of_them(turned):
+    code = np.r_[np.arange(12), np.zeros(30, int), np.full(170, 11)]
+    code = 11 - code if turned else code
+    month = pd.Categorical.from_codes(code, [f"{k:02}" for k in range(1, 13)], ordered=True)
+    frame = pd.DataFrame({"month": month, "word": month.as_unordered()})
+    with pytest.warns(UserWarning, match="nominal without a slope"):
+        curves = firm(1.0 * code, frame, method="slope").curves
+    assert list(curves) == ["month"]
+    assert set(curves["month"].t) <= set(month)

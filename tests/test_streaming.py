@@ -451,6 +451,14 @@ def test_an_error_leaves_the_stream_unchanged(monkeypatch):
     assert stream.partial_fit(X, s).result().n == 80
 
 
+def test_chunks_whose_values_are_all_equal_do_not_end_the_sums_of_a_slope():
+    x = np.random.default_rng(0).normal(size=(50, 1)) * 1e-200
+    stream = StreamingFirm(method="slope").partial_fit(x, x[:, 0] * 1e200)
+    stream.partial_fit(0 * x, np.zeros(50))
+    both = firm(np.r_[x[:, 0] * 1e200, np.zeros(50)], np.r_[x, 0 * x], method="slope")
+    np.testing.assert_allclose(stream.result().variance, both.variance, rtol=1e-9)
+
+
 def test_bins_are_small_to_send():
     X = np.random.default_rng(0).normal(size=(10_000, 20))
     bins = StreamingFirm().partial_fit(X, X[:, 0]).partial_fit(X, X[:, 0]).bins

@@ -147,6 +147,14 @@ def test_sparse_columns_hold_what_is_stored(layout, kind):
                 np.testing.assert_allclose(mine, dense)
 
 
+def test_sparse_columns_of_long_tables_have_the_bins_of_dense_ones():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 20_000), *rng.normal(size=(2, 20_000))])
+    s = X[:, 1] + X[:, 2] ** 2
+    dense, thin = (firm(s, table).variance for table in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(thin, dense, rtol=1e-9)
+
+
 def test_sparse_large_integers_are_never_merged():
     large = np.array([[BIG + 1], [0], [BIG], [0], [0], [0]])
     assert firm(S[:6], sparse.csr_array(large)).curves["x0"].t.tolist() == [0, BIG, BIG + 1]

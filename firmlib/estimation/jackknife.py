@@ -146,7 +146,7 @@ def degrees(psi: np.ndarray) -> np.ndarray:
     square = psi * psi
     J = square.sum(axis=0)
     folds = np.maximum((square > 1e-20 * J).sum(axis=0), 4)
-    spread = np.maximum((square**2).sum(axis=0) - J**2 / folds, TINY)
+    spread = np.maximum((square**2).sum(axis=0) - J**2 / folds, 1e-20 * J**2 + TINY)
     return np.clip(2 * J**2 / spread, 3, folds - 1)
 
 

@@ -42,21 +42,14 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
         for at, cells in stored.cells(features, table, rows):
             found.append((at, spread(cells), cells.sources([Column(np.empty(0))] * len(at))))
             left = np.setdiff1d(left, at)
-    each = zip(left.tolist(), _summed([features[k] for k in left], table, rows, how), strict=True)
+    some = _sample(features[:_LOOKED_AT], table, rows, how) if len(left) else slice(None)
+    each = ((k, _of_feature(features[k], table, rows, how, some)) for k in left)
     found += measured(each, rows.w.sum(), rows.population, rows.unit is not None)
     return joined(found, [f.name for f in features])
 
 
-def _summed(features: Sequence[Any], table: Table, rows: Rows, how: How) -> Iterator[Summed]:
-    """Yield the sums of each feature, and its column."""
-    some = None
-    for feature in features:
-        some = _sample(features[:_LOOKED_AT], table, rows, how) if some is None else some
-        yield _of_feature(feature, table, rows, how, some)  # values are freed before the next ones
-
-
 def _of_feature(feature: Any, table: Table, rows: Rows, how: How, some: Any) -> Summed:
-    """Return the sums of a feature, and its column without values."""
+    """Return the sums of a feature, and its column without values, which are freed."""
     column = read(feature, table, rows, how)
     return summed(column, rows, how, some), column._replace(values=np.empty(0))
 

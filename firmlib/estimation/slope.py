@@ -56,7 +56,7 @@ class Line:
         """Return the sums for another centre, unit and middle."""
         move, (w, f, ff, r, fr, ww) = self.middle - middle, self.sums
         r, fr = r + move * w, fr + move * f
-        c, u = (self.centre - centre) / unit, (self.unit or 1) / unit  # f -> u f + c
+        c, u = (self.centre - centre) / unit, self.unit / unit  # f -> u f + c
         fr, ff, f = u * fr + c * r, u * u * ff + 2 * u * c * f + c * c * w, u * f + c * w
         return np.array([w, f, ff, r, fr, ww])
 
@@ -93,10 +93,13 @@ class Line:
         sign = np.array([-1, 1])
         q = np.append(R / max(W, TINY) + slope * np.sqrt(v) * sign, 0.0)
         t = self.centre + self.unit * (F / max(W, TINY) + np.sqrt(v) * sign)
+        t = t if column.labels is None else np.clip(t.round(), 0, len(column.labels) - 1)
         p, w = W * np.array([0.5, 0.5, 0]), WW / max(W, TINY)  # so that n is that of the rows
         sums = np.array([p, p * q, p * q * q * w, p * q * w, p * w])
         missing = max(0.0, round(1 - W / weight, 12))
         mark = float(np.sin(1.0 + np.arange(FOLDS)) @ self.sums[2])
+        if self.nominal:
+            return Source(column.kind, mark, missing)
         return Source(column.kind, mark, missing, self.middle, sums, t, scale=column)
 
 

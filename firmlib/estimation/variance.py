@@ -20,6 +20,7 @@ from firmlib.estimation.rows import FOLDS
 from firmlib.tables.columns import Column
 
 _SIN = np.sin(1.0 + np.arange(FOLDS))
+_PAIRED = 0.05  # of W^2; else one row has nearly all weight of a bin, which has no pairs
 _ALONE = 0.9  # share of rows alone in their levels at which nothing can be estimated
 
 
@@ -66,7 +67,7 @@ class Bins(NamedTuple):
         W, S, SS, _, WW = M
         p, m = W / np.maximum(W.sum(axis=-1, keepdims=True), TINY), S / np.maximum(W, TINY)
         n, pairs = W * W / np.maximum(WW, TINY), W * W - WW
-        paired = pairs > 1e-9 * W * W
+        paired = pairs > _PAIRED * W * W
         e = np.where(paired, (SS - m * m * WW) / np.where(paired, pairs, 1), 0)
         df = np.where(paired, n - 1, 0)
         lone = (df * e * n).sum(axis=-1, keepdims=True)
@@ -89,7 +90,8 @@ def test_equal(bins: Bins) -> np.ndarray:
     between = ((1 - 2 * p) * u * u).sum(axis=-1) + (p * u).sum(axis=-1) ** 2
     within = ((1 - p) ** 2 * u * u / np.maximum(n - 1, 1)).sum(axis=-1)
     found = f_test(signal, noise, between, within)
-    return np.where((p > 0).sum(axis=-1) < 2, 1.0, found)
+    some = ((p > 0).sum(axis=-1) > 1) & (n.max(axis=-1) > 1.5)  # otherwise there is no noise
+    return np.where(some, found, 1.0)
 
 
 def f_test(signal: Any, noise: Any, between: Any, within: Any) -> Any:
@@ -200,15 +202,18 @@ def fall(M: tuple[np.ndarray, ...], lone: np.ndarray) -> np.ndarray:
 
     Without it, T = W (S^2 - SS) / (W^2 - WW) is A(w) (S^2 - SS - 2 S x + 2 x^2), where
     A(w) = (W - w) / (W^2 - WW - 2 W w + 2 w^2) is linear from w = 0 to the mean weight k = WW / W.
-    Then A(k) = 1 / (W - 2 k); two rows count as three. One row takes all of T with it.
+    Of two rows, one stays alone in its bin: (S - x)^2 / (W - k) - lone (W - k).
     """
     W, S, SS, _, WW = (np.maximum(M[0], TINY), *M[1:])
     k, pairs = np.maximum(WW, TINY) / W, W * W - WW
-    several = pairs > 1e-9 * W * W
-    at_0 = several * W / np.where(several, pairs, 1)
-    at_k = several / np.maximum(W - 2 * k, k)
-    step, T = (at_k - at_0) / k, ~several * (S * S / W - lone * W)
-    return np.array([T / k - step * (S * S - SS), 2 * S * at_0, -2 * at_k, 2 * S * step])
+    alone, few = pairs <= _PAIRED * W * W, 2.9 * k > W
+    at_0 = W / np.where(alone, 1, pairs)
+    left = np.where(alone, 1, W - np.where(few, 1, 2) * k)
+    at_k, N = np.where(alone, 0, 1 / left), S * S - SS
+    T = np.where(alone, S * S / W - lone * W, at_0 * N)
+    step = (at_k - at_0) / k
+    last = [(T - at_k * S * S + ~alone * lone * left) / k, 2 * S * at_k, -at_k, 0 * S]
+    return np.where(few, last, [-step * N, 2 * S * at_0, -2 * at_k, 2 * S * step])
 
 
 def fallen(M: tuple[np.ndarray, ...], factors: np.ndarray) -> np.ndarray:
