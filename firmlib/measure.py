@@ -182,10 +182,10 @@ def conditional_expected_score(
     """
     if options.get("given") is not None:
         raise ValueError(f"given={options['given']!r} has no curve; expected None")
-    curves = [*firm(score, X, {"f": feature}, **options).curves.values()]
-    if not curves:
-        raise ValueError(f"feature={feature!r} is a group, which has no curve; expected one column")
-    return curves[0]
+    if curves := [*firm(score, X, {"f": feature}, **options).curves.values()]:
+        return curves[0]
+    wanted = "expected one column, which is not nominal if method='slope'"
+    raise ValueError(f"feature={feature!r} has no curve; {wanted}")
 
 
 class FirmByClass(UserDict[Any, FirmResult]):

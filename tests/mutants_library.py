@@ -111,7 +111,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/variance.py", "np.sqrt(error) - 1, 0, 1)", "np.sqrt(error), 0, 1)"),
         ("estimation/variance.py", "4 * added**2", "added**2"),
         ("estimation/variance.py", "[4 * (b.p**2", "[2 * (b.p**2"),
-        ("estimation/variance.py", "np.sign(S @ (rank", "np.sign(-S @ (rank"),
+        ("estimation/variance.py", "rises = S @ rank", "rises = -S @ rank"),
         ("estimation/variance.py", "points[0]) - points[0] / 2", "points[0])"),
         ("estimation/slope.py", "left * (V - without)", "(V - without)"),
         ("estimation/jackknife.py", "psi -= share * psi.sum(axis=0)", "psi -= 0"),

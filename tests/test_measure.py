@@ -66,7 +66,7 @@ def test_curve_is_the_mean_of_each_group():
 
 @pytest.mark.filterwarnings("ignore:.*rows are few")
 def test_a_group_has_no_curve():
-    with pytest.raises(ValueError, match=r"^feature=\[0, 2\] is a group, which has no curve; exp"):
+    with pytest.raises(ValueError, match=r"^feature=\[0, 2\] has no curve; exp"):
         conditional_expected_score(S, X, [0, 2])
 
 

@@ -275,7 +275,9 @@ class Source(NamedTuple):
             return np.nan
         W, S = self.sums[0, :-1], self.sums[1, :-1]
         rank = np.cumsum(W) - W / 2
-        return float(np.sign(S @ (rank - W @ rank / (W.sum() or 1)))) or np.nan
+        rank -= W @ rank / (W.sum() or 1)
+        rises = S @ rank
+        return float(np.sign(rises)) if abs(rises) > 1e-12 * np.abs(S) @ np.abs(rank) else np.nan
 
     def curve(self) -> tuple[np.ndarray, Bins]:
         """Return a value of each point of q_f that has rows (missing: nan, None), and the bins."""
