@@ -37,8 +37,8 @@ def scan(features: Sequence[Any], table: Table, rows: Rows, how: How = AS_USUAL)
     """Return V and sources of features."""
     found: list[Part] = []
     left: Any = np.arange(len(features))
-    plain = how == AS_USUAL and isinstance(rows.keep, slice) and rows.unit is None
-    if is_sparse(table.data) and plain and not rows.population:
+    usual = how == AS_USUAL and isinstance(rows.keep, slice) and rows.unit is None
+    if is_sparse(table.data) and usual and not rows.population:
         for at, cells in stored.cells(features, table, rows):
             found.append((at, spread(cells), cells.sources([Column(np.empty(0))] * len(at))))
             left = np.setdiff1d(left, at)

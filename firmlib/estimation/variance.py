@@ -113,7 +113,7 @@ def cauchy(p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Features whose rows are summed in cells, one for each fold and slot, of as many slots.
+    """Sums of d features over cells: one cell for each fold and slot, as many slots for each.
 
     pooled (3 or 5, d, slots + 1): sums of all folds; the last ones are of missing values. folded:
     multiplies the first sums by factors (1 to 5, d, slots + 1) and adds them up by fold (G, d).
