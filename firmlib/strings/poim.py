@@ -164,7 +164,7 @@ def max_by_length(
     largest = {}
     for k in range(check_integer("max_k", max_k, 1, weights.length), 0, -1):  # most memory first
         Q = exact_poim(weights, k, background, scale)
-        largest[k] = pd.Series(np.maximum(Q.max(axis=1), -Q.min(axis=1)))
+        largest[k] = pd.Series(np.maximum(Q.max(axis=1), -Q.min(axis=1)) + 0.0)  # no -0.0
     return pd.DataFrame(largest).rename_axis("position").T.rename_axis("length").sort_index()
 
 
