@@ -93,8 +93,6 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/variance.py", "np.where(few, 1, 2) * k", "k"),
         ("estimation/variance.py", "~alone * lone * left", "0 * left"),
         ("estimation/variance.py", "np.where(few, last, [", "np.where(alone, last, ["),
-        ("estimation/variance.py", "_PAIRED = 0.05", "_PAIRED = 1e-9"),
-        ("estimation/variance.py", "& (n.max(axis=-1) > 1.5)", ""),
         ("estimation/variance.py", "W - lone * W, at_0 * N)", "W, at_0 * N)"),
         ("estimation/variance.py", "own + (doubled(total)", "own + (0 * doubled(total)"),
         ("estimation/variance.py", "-c.sum(axis=0), axis=0)", "0 * c.sum(axis=0), axis=0)"),
@@ -150,6 +148,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("estimation/sums.py", "self.most - len(own), len(new)", "self.most, len(new)"),
     ],
     "estimation": [
+        ("estimation/variance.py", "& (n.max(axis=-1) > 1.5)", ""),
+        ("estimation/variance.py", "_PAIRED = 0.05", "_PAIRED = 1e-9"),
         ("estimation/slope.py", "(f - mean * w) ** 2", "f**2"),
         ("estimation/sums.py", "out[level == len(edges) - 1] = np.inf", "pass"),
     ],
